@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -57,52 +56,6 @@ static int open_file(const struct cli *cli, struct cli_intake *intake)
 	return look_at_file(cli, intake);
 }
 
-/* sockets of this machine */
-
-static int connect_unix(struct cli_intake *intake, const struct sockaddr_un *address)
-{
-	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		intake->fd = socket(AF_UNIX, types[i] | SOCK_CLOEXEC, 0);
-		if (intake->fd < 0)
-			return -errno;
-		intake->datagrams = types[i] == SOCK_SEQPACKET;
-		if (!connect(intake->fd, (const struct sockaddr *)address, sizeof(*address)))
-			return 0;
-		close(intake->fd);
-		intake->fd = -1;
-		if (errno != EPROTOTYPE)
-			break;
-	}
-	return -errno;
-}
-
-static int bind_unix(struct cli_intake *intake, const struct sockaddr_un *address)
-{
-	intake->datagrams = true;
-	intake->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (intake->fd < 0 || bind(intake->fd, (const struct sockaddr *)address, sizeof(*address)))
-		return -errno;
-	intake->path = intake->name + strlen("unix:");
-	return 0;
-}
-
-static int open_unix(const struct cli *cli, struct cli_intake *intake, const char *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int err;
-
-	if (!*path || strlen(path) >= sizeof(address.sun_path))
-		return cli_usage(cli, "\"%s\" is not the path of a socket", path);
-	strcpy(address.sun_path, path);
-	err = access(path, F_OK) ? bind_unix(intake, &address) : connect_unix(intake, &address);
-	if (!err)
-		return CLI_OK;
-	return cli_fail_file(cli, err, intake->datagrams ? "make the socket" : "connect to",
-			     intake->name);
-}
-
 /*
  * Ask for a large buffer, and for the time of each datagram and the number of datagrams that
  * the kernel had no room for.  A recording also works if the kernel refuses these options.
@@ -129,7 +82,7 @@ int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char
 		return look_at_file(cli, intake);
 	}
 	if (!strncmp(from, "unix:", 5)) {
-		status = open_unix(cli, intake, from + 5);
+		status = cli_open_unix(cli, intake, from + 5);
 	} else if (!strncmp(from, "udp:", 4) || !strncmp(from, "tcp:", 4)) {
 		intake->datagrams = from[0] == 'u';
 		status = cli_open_network(cli, intake, from + 4);
@@ -143,10 +96,8 @@ int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char
 
 void cli_intake_close(struct cli_intake *intake)
 {
+	cli_remove_socket(intake);
 	if (intake->fd > STDIN_FILENO)
 		close(intake->fd);
-	if (intake->path)
-		unlink(intake->path);
 	intake->fd = -1;
-	intake->path = NULL;
 }

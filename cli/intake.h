@@ -6,6 +6,8 @@
 #ifndef CHARIO_CLI_INTAKE_H
 #define CHARIO_CLI_INTAKE_H
 
+#include <sys/types.h>
+
 #include "cli.h"
 
 /**
@@ -14,12 +16,14 @@
  * @fd: descriptor to poll and to read
  * @datagrams: true if each read gives one datagram, which is a record
  * @path: path of a socket that was created here and is removed at the end; else NULL
+ * @inode: number of the inode of @path
  */
 struct cli_intake {
 	const char *name;
 	int fd;
 	bool datagrams;
 	const char *path;
+	ino_t inode;
 };
 
 /*
@@ -36,5 +40,16 @@ int cli_open_network(const struct cli *cli, struct cli_intake *intake, const cha
 
 /* Ask for a large buffer for the datagrams of the network; say so if the kernel refuses it. */
 void cli_enlarge_buffer(const struct cli *cli, const struct cli_intake *intake);
+
+/* unix-socket.c */
+
+/*
+ * Connect to the socket at a path, or make one for datagrams if there is none, or only one
+ * that a killed program has left.  Returns as cli_intake_open().
+ */
+int cli_open_unix(const struct cli *cli, struct cli_intake *intake, const char *path);
+
+/* Remove the socket that cli_open_unix() has made, unless another is at its path by now. */
+void cli_remove_socket(struct cli_intake *intake);
 
 #endif /* CHARIO_CLI_INTAKE_H */

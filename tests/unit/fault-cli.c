@@ -11,14 +11,18 @@
  *	FAULT_CLOCK=1	10 s pass whenever somebody looks
  *	FAULT_LOCK=COMMAND	is run before a file is first locked by flock(2)
  *	FAULT_WIPE=COMMAND	is run before libblkid first wipes a mark
+ *	FAULT_MOVE=COMMAND	is run before renameat2() first moves a file
+ *	FAULT_IPV6=1	the kernel has no IPv6
  */
 #include <blkid/blkid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -35,6 +39,10 @@ int __real_flock(int fd, int operation);
 int __wrap_flock(int fd, int operation);
 int __real_blkid_do_wipe(blkid_probe probe, int dry_run);
 int __wrap_blkid_do_wipe(blkid_probe probe, int dry_run);
+int __real_renameat2(int from, const char *path, int to, const char *name, unsigned int flags);
+int __wrap_renameat2(int from, const char *path, int to, const char *name, unsigned int flags);
+int __real_socket(int family, int type, int protocol);
+int __wrap_socket(int family, int type, int protocol);
 
 static bool failed;
 
@@ -115,4 +123,18 @@ int __wrap_flock(int fd, int operation)
 {
 	run_once("FAULT_LOCK");
 	return __real_flock(fd, operation);
+}
+
+int __wrap_renameat2(int from, const char *path, int to, const char *name, unsigned int flags)
+{
+	run_once("FAULT_MOVE");
+	return __real_renameat2(from, path, to, name, flags);
+}
+
+int __wrap_socket(int family, int type, int protocol)
+{
+	if (family != AF_INET6 || !getenv("FAULT_IPV6"))
+		return __real_socket(family, type, protocol);
+	errno = EAFNOSUPPORT;
+	return -1;
 }

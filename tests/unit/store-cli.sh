@@ -107,6 +107,16 @@ with socket.socket() as one, socket.socket(type=socket.SOCK_DGRAM) as two:
     print(one.getsockname()[1])'
 }
 
+# dead PATH: makes a socket that its program leaves behind.
+dead()
+{
+	python3 -c '
+import socket
+import sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
+    one.bind(sys.argv[1])' "$1"
+}
+
 bytes()
 {
 	head -c "$1" /dev/urandom

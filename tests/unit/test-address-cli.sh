@@ -104,6 +104,9 @@ done <<'TABLE'
 1|udp:239.1.1.1%:5000|there is no interface ""
 1|udp:no.such.invalid:5000|cannot find "no.such.invalid"
 1|udp:192.0.2.77:5000|does not have the address
+2|unix:@|"@" is not the path of a socket
+1|unix:no/folder|cannot make the socket
+1|unix:store|"store" is no socket
 TABLE
 if has_ipv6; then
 	for from in 'udp:[ff02::5678]:5000' 'tcp:[fe80::1]:5000'; do
@@ -159,6 +162,94 @@ fi
 gives 0 record --force a --seconds 0.01 --from unix:socket
 ! grep 'buffer of' said || note "a buffer that a local socket does not use is told of"
 claim "it is told when a socket's buffer is shorter than asked"
+
+# beside TYPE: a program has the socket of this type, and does not listen.
+beside()
+{
+	python3 - "$chario" "$@" <<'PYTHON' >said 2>&1 || note "beside $*: $(cat said)"
+import socket
+import subprocess
+import sys
+
+chario, kind = sys.argv[1:]
+with socket.socket(socket.AF_UNIX, getattr(socket, f"SOCK_{kind}")) as there:
+    there.bind("socket")
+    sys.exit(subprocess.run([chario, "record", "--force", "a", "--from", "unix:socket"], check=False).returncode != 1)
+PYTHON
+	says 'another program has the socket "unix:socket"'
+	[ -S socket ] || note "the socket of another program is removed"
+	rm socket
+}
+
+# sends TO TEXT: by a socket for datagrams, as soon as there is one.
+sends()
+{
+	python3 - "$@" <<'PYTHON'
+import socket
+import sys
+import time
+
+to, text = sys.argv[1:]
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+    for attempt in range(3000):
+        try:
+            sender.sendto(text.encode(), "\0" + to[1:] if to[0] == "@" else to)
+            break
+        except OSError:
+            time.sleep(0.01)
+PYTHON
+}
+
+format 64M
+gives 0 create a 4M
+"$chario" record a --from unix:socket >said 2>&1 &
+recorder=$!
+until [ -S socket ]; do kill -0 $recorder || break; done
+kill -s KILL $recorder
+wait $recorder
+for path in socket "@chario-test-$$"; do
+	"$chario" record --force a --from "unix:$path" --bytes 3 >said 2>&1 &
+	recorder=$!
+	sends "$path" abc
+	wait $recorder || note "$path: $(cat said)"
+	[ "$("$chario" replay a)" = abc ] || note "$path: not recorded"
+	[ -e "$path" ] && note "$path is left"
+done
+for kind in STREAM SEQPACKET DGRAM; do beside $kind; done
+dead elsewhere
+ln -s elsewhere socket
+gives 1 record --force a --from unix:socket
+says '"socket" is no socket'
+[ -L socket ] || note "a link is removed"
+rm socket
+# A socket that another program has put in the place of the recorder's own stays.
+"$chario" record --force a --from unix:socket --seconds 600 >said 2>&1 &
+recorder=$!
+until [ -S socket ]; do kill -0 $recorder || break; done
+rm socket
+dead socket
+kill -s TERM $recorder
+wait $recorder
+[ -S socket ] || note "a socket of another program is removed at the end"
+ls socket.* 2>/dev/null && note "something is left"
+claim "a socket that was left is made anew, and no other is taken away"
+
+# Many find the same dead socket: one gets it.
+format 64M
+dead socket
+for i in 1 2 3 4 5 6 7 8; do
+	gives 0 create "a$i" 4M
+	"$chario" record --force "a$i" --from unix:socket --bytes 3 >"said$i" 2>&1 &
+	eval "recorder$i=$!"
+done
+sends socket abc
+ended=0
+for i in 1 2 3 4 5 6 7 8; do
+	eval "wait \$recorder$i" && ended=$((ended + 1))
+done
+[ $ended = 1 ] || note "$ended recorders of 8 have the socket: $(cat said?)"
+ls socket* 2>/dev/null && note "something is left"
+claim "of many recorders that find a dead socket one gets it"
 
 # A session leader without a terminal would get the first one that it opens without O_NOCTTY; at
 # its end the kernel would hang up the other programs of its session.

@@ -133,4 +133,21 @@ says 'loss: 1 record missing or damaged: "cam"'
 gives 0 check
 claim "data that cannot be read or are damaged are told"
 
+format 8M
+gives 0 create cam 4M
+dead socket
+faulty FAULT_MOVE='rm socket && echo mine >socket' 1 record --force cam --from unix:socket
+says 'another program has the socket'
+[ "$(cat socket)" = mine ] || note "what came in the place of a dead socket is gone"
+[ "$(ls socket*)" = socket ] || note "left: $(ls socket*)"
+rm socket
+dead socket
+faulty FAULT_MOVE='rm socket' 0 record --force cam --from unix:socket --seconds 0.01
+dead socket
+# shellcheck disable=SC2016
+faulty FAULT_MOVE='mv socket "socket.$PPID"; ln "socket.$PPID" socket' 1 record --force cam --from unix:socket
+says 'is left of a program that has ended, and cannot be removed'
+faulty FAULT_IPV6=1 0 record --force cam --from "udp::$(free_port)" --seconds 0.01
+claim "a recording has its source in spite of others, and without IPv6"
+
 end
