@@ -105,7 +105,7 @@ void end_rival(struct bench *b);
 
 /* record.c */
 void set_up_record(struct bench *b);
-ssize_t call_record(struct bench *b, off_t offset);
+call_fn call_record, call_record_durable;
 
 /* commands.c */
 void watch_commands(const char *disk);

@@ -158,5 +158,9 @@ const struct call calls[] = {
 	  .flags = O_RDWR,
 	  .set_up = set_up_window },
 	{ .name = "record", .run = call_record, .flags = O_RDWR, .set_up = set_up_record },
+	{ .name = "record-durable",
+	  .run = call_record_durable,
+	  .flags = O_RDWR,
+	  .set_up = set_up_record },
 	{ .name = NULL },
 };

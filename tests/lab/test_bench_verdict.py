@@ -16,7 +16,7 @@ from chario_lab.experiments.bench.matrix import CASES, GOALS, HIPRI_PAIRS, IOMMU
 from chario_lab.experiments.bench.plan import name_of, plan
 from chario_lab.experiments.bench.report import print_run
 from chario_lab.experiments.bench.results import Results, results_of
-from chario_lab.experiments.bench.verdict import compare_known, judge, judge_steady
+from chario_lab.experiments.bench.verdict import compare_known, judge, judge_steady, mixed
 from chario_lab.records import AnyRecord, ComplaintRecord, FailureRecord, OmissionRecord
 from chario_lab.testing.series import SYMBOLS, operation, record
 
@@ -60,6 +60,17 @@ def test_the_functions_that_make_calls_differ_are_named() -> None:
     """One call in ten spends 8 instructions more, all in one function."""
     (difference,) = differences([counted(100)] * 9 + [counted(108)], SYMBOLS)
     assert (difference.extra, difference.share, difference.functions) == (8, 0.1, {"vfs_read": 8})
+
+
+def test_a_case_of_two_operations_is_named() -> None:
+    """A median of writes that are followed by a flush in every other call is the count of neither."""
+    run = run_with(getppid=337)
+    run.series["record-4m"] = record("record-4m", [counted(9_783, sq_doorbells=1), counted(20_096, sq_doorbells=2)] * 5)
+    run.series["read-poll"] = record("read-poll", [counted(1_500, sq_doorbells=1)] * 10)
+    assert mixed(run) == {"record-4m": 1.5}
+    output = io.StringIO()
+    print_run(Console(file=output, width=200), run, {})
+    assert f"not one operation, 1.50 doorbells a call: {CASES['record-4m'].title}" in output.getvalue()
 
 
 def test_a_target_is_reached_by_count_and_by_ratio() -> None:

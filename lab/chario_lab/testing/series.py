@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from chario_lab.counting.layers import LAYERS, USER, Symbol
 from chario_lab.counting.series import Counts, Operation
-from chario_lab.counting.stats import differences, instructions, summarise
+from chario_lab.counting.stats import differences, instructions, sum_events, summarise
 from chario_lab.records import Commands, SeriesRecord
 
 SYMBOLS = [Symbol(0x1000, "vfs_read", "", "vfs", 0)]
@@ -36,6 +36,7 @@ def record(case: str, operations: Sequence[Operation], machine: str = "6.1", **f
         "instructions": [instructions(each) for each in operations],
         "ticks": [each.ticks for each in operations],
         "summary": summarise(operations, SYMBOLS),
+        "events": sum_events(operations),
         "differences": differences(operations, SYMBOLS),
         "points": [],
         "busy_ns": [],

@@ -22,8 +22,9 @@ from chario_lab.target.machine import Machine
 from chario_lab.target.place import Holder
 
 HUGE_PAGES = 4
-# No medium below the drive: what a call costs the guest's CPU does not depend on one.
-DRIVE = Nvme("bench", namespaces=(Namespace(size_mib=1024, backing=NullCo()), Namespace(size_mib=256)))
+# No medium below the drive: what a call costs the guest's CPU does not depend on one.  Recordings have one, which is
+# as long as the area of lab/bench/record.c needs.
+DRIVE = Nvme("bench", namespaces=(Namespace(size_mib=1024, backing=NullCo()), Namespace(size_mib=1024)))
 # Memory that Linux leaves alone, for the row of physical windows.
 HIDDEN = "0x30000000"
 # Poll queues for io_uring.

@@ -36,7 +36,7 @@ from chario_lab.experiments.bench.matrix import (
     TIMELINE_PAIRS,
 )
 from chario_lab.experiments.bench.results import Results
-from chario_lab.experiments.bench.verdict import Known, Verdict, compare_known, judge, judge_steady
+from chario_lab.experiments.bench.verdict import Known, Verdict, compare_known, judge, judge_steady, mixed
 from chario_lab.records import SeriesRecord
 
 EXCLUDED = """\
@@ -100,6 +100,8 @@ def print_run(console: Console, run: Results, behind: Mapping[str, Results]) -> 
         _print_failures(console, one)
     for one in (run, *behind.values()):
         _print_unassigned(console, one)
+        for key, rung in mixed(one).items():
+            console.print(f"[yellow]not one operation, {rung:.2f} doorbells a call:[/yellow] {CASES[key].title}")
     console.print(EXCLUDED, style="dim", highlight=False)
     for one in (run, *behind.values()):
         if one.complaint:

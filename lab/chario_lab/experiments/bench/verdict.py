@@ -57,6 +57,12 @@ def judge_steady(run: Results) -> tuple[float | None, bool]:
     return series.counted.share, series.counted.share >= STEADY_SHARE
 
 
+def mixed(run: Results) -> dict[str, float]:
+    """The cases whose operations are not all the same one, as their doorbells tell, and how many a call has rung."""
+    rung = {key: series.events["sq_doorbells"] / series.operations for key, series in run.series.items()}
+    return {key: count for key, count in rung.items() if count != run.series[key].counted.events.sq_doorbells}
+
+
 def compare_known(run: Results) -> list[Known]:
     """The check that this rig counts rightly; empty for a kernel without known figures."""
     return [Known(key, known, run.instructions(key)) for key, known in KNOWN.get(run.kernel, {}).items()]
