@@ -14,7 +14,7 @@
 
 /**
  * struct place - a place in the network that is being opened
- * @address: its address as the user wrote it
+ * @address: address as the user wrote it
  * @source: host that sends to the group; NULL for any host
  */
 struct place {
