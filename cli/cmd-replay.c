@@ -16,8 +16,8 @@
 /**
  * struct replay - a replay
  * @player: player of the records
- * @from: time of the first record as given by the user, or NULL
- * @until: time of the last record as given by the user, or NULL
+ * @from: earliest time of records as given by the user, or NULL
+ * @until: latest time of records as given by the user, or NULL
  */
 struct replay {
 	struct cli_player player;
@@ -107,14 +107,14 @@ static int need_time(const struct replay *replay, const char *text, uint64_t *ns
 
 static int find_begin(struct replay *replay)
 {
-	uint64_t from_ns = 0;
+	struct chario_player *engine = &replay->player.engine;
 	int err = 0;
 
-	if (need_time(replay, replay->until, &replay->player.engine.until_ns) ||
-	    need_time(replay, replay->from, &from_ns))
+	if (need_time(replay, replay->until, &engine->until_ns) ||
+	    need_time(replay, replay->from, &engine->from_ns))
 		return CLI_USAGE;
 	if (replay->from)
-		err = chario_reader_seek_time(replay->player.reader, from_ns);
+		err = chario_reader_seek_time(replay->player.reader, engine->from_ns);
 	return err ? cli_fail_area(replay->player.cli, err, "cannot find the time in \"%s\"",
 				   replay->player.name) :
 		     CLI_OK;

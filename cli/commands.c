@@ -196,8 +196,8 @@ static const struct cli_option record_options[] = {
 static const struct cli_option replay_options[] = {
 	CLI_STORE_OPTION,
 	{ 'p', "paced", NULL, "at the pace of the recording" },
-	{ 'F', "from-time", "TIME", "begin with the first record that was taken then or later" },
-	{ 'T', "to-time", "TIME", "end with the last one that was taken until then" },
+	{ 'F', "from-time", "TIME", "leave out records whose time is earlier" },
+	{ 'T', "to-time", "TIME", "leave out records whose time is later" },
 	{ 'n', "first", "N", "the first N records only" },
 	{ 'o', "output", "FILE", "a new file instead of standard output" },
 	{ 0 },

@@ -30,6 +30,8 @@ static void print_facts(const struct chario_record *record)
 
 	cli_json_number(object, "sequence", record->sequence);
 	cli_json_number(object, "time_ns", record->time_ns);
+	if (record->boottime_ns)
+		cli_json_number(object, "boottime_ns", record->boottime_ns);
 	cli_json_number(object, "bytes", record->bytes);
 	cli_json_number(object, "missing", record->missing);
 	cli_json_flag(object, "checksum", !(record->flags & CHARIO_RECORD_NO_CRC));
@@ -65,6 +67,27 @@ static int tell_fault(int err, void *data)
 	return cli_interrupted();
 }
 
+/* Programs find the step in the two times of each record. */
+static int tell_step(const struct chario_record *record, int64_t step_ns, int is_sure, void *data)
+{
+	const struct cli_player *player = data;
+	uint64_t ns = step_ns < 0 ? -(uint64_t)step_ns : (uint64_t)step_ns;
+	char time[32];
+
+	if (!player->cli->json && is_sure)
+		cli_say(player->cli,
+			"the clock was set %s by %.3f s before record %" PRIu64 ", to %s",
+			step_ns < 0 ? "back" : "ahead", (double)ns / (double)NS_PER_S,
+			record->sequence, cli_show_time(time, record->time_ns));
+	else if (!player->cli->json && player->engine.flags & CHARIO_PLAYER_PACED)
+		cli_say(player->cli,
+			"the time of record %" PRIu64
+			" is %.3f s %s than that of the one before: it is not waited for",
+			record->sequence, (double)ns / (double)NS_PER_S,
+			step_ns < 0 ? "earlier" : "later");
+	return cli_interrupted();
+}
+
 static int flush(const struct chario_player *engine, void *data)
 {
 	const struct cli_player *player = data;
@@ -83,6 +106,7 @@ int cli_player_run(struct cli_player *player)
 	engine->take = take;
 	engine->fault = tell_fault;
 	engine->wait = flush;
+	engine->step = tell_step;
 	engine->data = player;
 	err = chario_player_run(player->reader, engine);
 	return err < 0 ? cli_fail_area(player->cli, err, "cannot read \"%s\"", player->name) :

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from format_store import BLOCK, RING, Area, Store, crc32c
 
-END, SEALED, MIDDLE, CLEAN, TOLD = 1, 2, 4, 8, 16
+END, SEALED, MIDDLE, CLEAN, TOLD, TIMES, STEADY = 1, 2, 4, 8, 16, 32, 64
 META, NO_CRC, FIRST, LAST, VOID, APART = 1, 2, 256, 512, 1024, 2048
 
 
@@ -33,6 +33,8 @@ class Batch:
     time_ns: int
     nr_ends: int
     seal: int
+    offset_ns: int | None = None
+    run: int | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Record:
     flags: int
     data: bytes
     missing: int = 0
+    boottime_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,9 @@ class Recording:
             if fragment.flags & LAST and begun:
                 missing = max(0, fragment.sequence - expected) if expected >= 0 else 0
                 data = b"".join(piece.data for piece in begun)
-                yield Record(fragment.sequence, begun[0].time_ns, begun[0].flags, data, missing)
+                first, offset_ns = begun[0], begun[0].batch.offset_ns
+                boottime_ns = None if offset_ns is None else first.time_ns - offset_ns
+                yield Record(fragment.sequence, first.time_ns, first.flags, data, missing, boottime_ns)
                 expected = fragment.sequence + 1
                 begun = []
 
@@ -123,6 +128,8 @@ class Recording:
         if (magic, version) != (b"CTCH", 1):
             return None
         batch = Batch(first_header, flags, *numbers)
+        offset_ns, run = _times_of(block, flags, batch.seal)
+        batch = replace(batch, offset_ns=offset_ns, run=run)
         session = struct.pack("<Q", self._area.session)
         good = crc == crc32c(crc32c(0, session), block[:12] + bytes(4) + block[16:128])
         good &= batch.session == self._area.session and batch.offset == offset
@@ -172,6 +179,14 @@ class Recording:
                 return newest + distance
             distance += 1 if distance <= self._area.window else distance
         return None
+
+
+def _times_of(block: bytes, flags: int, seal: int) -> tuple[int | None, int | None]:
+    """The difference of the clocks and the run that the first block of a batch tells."""
+    if not flags & TIMES or seal != crc32c(0, block[128:] if flags & SEALED else block[176:192]):
+        return None, None
+    offset_ns, run = struct.unpack_from("<qQ", block, 176)
+    return offset_ns if flags & STEADY else None, run
 
 
 def _join(begun: list[Fragment], fragment: Fragment) -> list[Fragment]:

@@ -56,6 +56,7 @@ def test_records_come_back(image: Path) -> None:
         batches = list(Recording(store, store.find("tape")).batches())
     assert batches[-1].flags & END
     assert [batch.serial for batch in batches] == list(range(len(batches)))
+    assert {batch.run for batch in batches} == {0}
 
 
 @pytest.mark.parametrize("lost", ["byte", "record"])
@@ -196,6 +197,20 @@ def test_lost_void_and_marked_records(image: Path) -> None:
     assert [bool(r.flags & META) for r in records] == [False, True, False]
     assert (batches[-1].lost, batches[-1].lost_bytes) == (2, 300)
     assert assert_same_records(image, "tape", status=3) == 2
+
+
+def test_times_that_go_back(image: Path) -> None:
+    """They begin a run; times of the producer's own are none of the clock of the machine."""
+    with stream(image) as made:
+        for time_ns in (0, 5000 * 10**9, 3000 * 10**9, 2999 * 10**9, 0):
+            made.write(b"record", time_ns=time_ns)
+            made.wait()
+    with Store(image) as opened:
+        recording = Recording(opened, opened.find("tape"))
+        records, batches = list(recording.records()), list(recording.batches())
+    assert [record.boottime_ns is not None for record in records] == [True, False, False, False, True]
+    assert [batch.run for batch in batches[:5]] == [0, 1, 2, 2, 2]
+    assert assert_same_records(image, "tape") == 5
 
 
 @pytest.mark.parametrize("rounds", [1, 30])

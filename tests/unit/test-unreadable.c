@@ -12,7 +12,7 @@
 #include "tape-rig.h"
 
 /* Eight of them fill a segment: three are in its first block. */
-#define RECORD_BYTES 960U
+#define RECORD_BYTES 952U
 #define IN_SEGMENT   8U
 #define IN_BLOCK     3U
 

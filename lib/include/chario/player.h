@@ -79,16 +79,35 @@ typedef int chario_player_fault(int err, void *data);
 typedef int chario_player_wait(const struct chario_player *player, void *data);
 
 /**
+ * chario_player_step - function that is told that the clock was set
+ * @record: the first record with a time of the clock as it was set
+ * @step_ns: nanoseconds by which it was set ahead, or back if negative
+ * @is_sure: 1 if the recording says so; 0 if it has no times of CLOCK_BOOTTIME here, see
+ *	&struct chario_record, or a new part begins, and the time of the record is @step_ns
+ *	after that of the one before: more than an hour later, or more than 10 s earlier
+ * @data: the caller's argument
+ *
+ * It is called before a record that is given, if the clock was set since the record that was
+ * given before it.
+ *
+ * Return: see chario_player_take().
+ */
+typedef int chario_player_step(const struct chario_record *record, int64_t step_ns, int is_sure,
+			       void *data);
+
+/**
  * struct chario_player - the options of a player, and its result
  * @size: sizeof(struct chario_player)
  * @flags: CHARIO_PLAYER_* bits
- * @until_ns: time in nanoseconds since 1970; the first record of a later time ends the
- *	player, and is not given; 0 for no limit
+ * @from_ns: time in nanoseconds since 1970; records of an earlier time are not given
+ * @until_ns: time in nanoseconds since 1970; records of a later time are not given, and the
+ *	player ends when no other can follow; 0 for no limit
  * @limit_records: number of records to give; 0 for no limit
  * @limit_errors: number of errors after which the player goes on; 0 if the first ends it
  * @take: function that takes a record
  * @fault: function that is told of each error after which the player goes on, or NULL
  * @wait: function that is told of waits, or NULL
+ * @step: function that is told where the clock was set, or NULL
  * @data: argument of the functions, which use @reader no further than
  *	chario_reader_get_recording()
  * @end: &enum chario_player_end
@@ -98,18 +117,21 @@ typedef int chario_player_wait(const struct chario_player *player, void *data);
  * @missing: number of records missing before, between and behind the records read, as
  *	&struct chario_record counts them
  * @errors: number of errors
+ * @steps: number of times that the clock was set, see chario_player_step()
  *
  * The caller sets the members up to @data, the library those from @end on.
  */
 struct chario_player {
 	uint32_t size;
 	uint32_t flags;
+	uint64_t from_ns;
 	uint64_t until_ns;
 	uint64_t limit_records;
 	uint64_t limit_errors;
 	chario_player_take *take;
 	chario_player_fault *fault;
 	chario_player_wait *wait;
+	chario_player_step *step;
 	void *data;
 	uint32_t end;
 	uint32_t reserved;
@@ -117,6 +139,7 @@ struct chario_player {
 	uint64_t bytes;
 	uint64_t missing;
 	uint64_t errors;
+	uint64_t steps;
 };
 
 /**
@@ -125,7 +148,14 @@ struct chario_player {
  * @player: options and result
  *
  * With CHARIO_PLAYER_PACED the first record is given at once, and each other one when as much
- * time has passed as between the times of the two; late records are given at once.
+ * time has passed as between the two when they were recorded; late records are given at once.
+ * That time is one of CLOCK_BOOTTIME: it goes on while the machine is suspended, and nobody
+ * sets it.  If the recording does not have it, see &struct chario_record, and between the
+ * parts of a recording, it is the difference of the times of the records; if it is negative,
+ * or above an hour, so that the clock has been set or nothing was recorded, there is no wait.
+ *
+ * A range of times is that of @from_ns to @until_ns, wherever its records lie; records that
+ * are left out are not missing.
  *
  * Damaged and unreadable records are missing, and no error, see chario_reader_next().  After
  * any other error but -ENOMEM and -ESTALE the player tries again, up to @limit_errors times.

@@ -30,6 +30,10 @@ struct chario_reader;
  *	producer lost them, they are damaged, or the ring has overwritten them since.  For
  *	the first record they count from 0 on, unless the ring had wrapped around or there
  *	was a seek
+ * @boottime_ns: time of the record on CLOCK_BOOTTIME of the machine that recorded it, in
+ *	nanoseconds; unlike @time_ns, it goes on evenly if the clock is set, but begins anew
+ *	when the machine starts.  0 if the producer gave times other than the present, or the
+ *	recording has no such times: those of the first release
  *
  * With -ENODATA, at the end of a recording, @sequence is the number behind the last record,
  * and @missing is the number of records missing before it; all else is 0.
@@ -42,6 +46,7 @@ struct chario_record {
 	uint32_t flags;
 	uint32_t reserved;
 	uint64_t missing;
+	uint64_t boottime_ns;
 };
 
 /**
@@ -186,8 +191,15 @@ int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records);
 /**
  * chario_reader_seek_time() - go to a time
  * @reader: the reader
- * @time_ns: time in nanoseconds since 1970; the next record is the first of that time
- *	or later, unless times go back in the recording
+ * @time_ns: time in nanoseconds since 1970
+ *
+ * The next record is the first of that time or later.  If the clock was set back while the
+ * recording was made, it is the one, of those of that time or later, whose time is the
+ * earliest.  Records behind it follow in the order in which they were recorded, whatever
+ * their times are.
+ *
+ * The call makes binary searches: over segments, and over the runs of times that do not go
+ * back.  In a recording of the first release it reads the headers of all segments.
  *
  * Context: may sleep.
  * Return: 0; -ESTALE, see chario_reader_next(); or an error of pread(2).

@@ -65,9 +65,7 @@ static struct grid grid_of(const struct chario_stream_options *options)
 		    (uint32_t)sizeof(struct chario_disk_record);
 	if (bytes >= BLOCK_PART) {
 		grid.step = chario_disk_round(bytes + CHARIO_DISK_FIRST_DATA, CHARIO_DISK_BLOCK);
-	} else if (options->flags & CHARIO_STREAM_DENSE && bytes < CHARIO_DISK_DENSE_END) {
-		grid.first = sizeof(struct chario_disk_batch) + sizeof(struct chario_disk_record);
-	} else {
+	} else if (!(options->flags & CHARIO_STREAM_DENSE) || bytes >= CHARIO_DISK_DENSE_END) {
 		grid.step = chario_disk_round(grid.step, CHARIO_DISK_DATA_ALIGN);
 	}
 	return grid;

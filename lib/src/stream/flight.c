@@ -13,12 +13,16 @@ static void finalise(struct chario_stream *stream, struct chario_batch *batch)
 	struct chario_mark *final = &stream->final;
 	uint32_t bytes = chario_disk_round(batch->end - batch->header.offset, CHARIO_DISK_BLOCK);
 
+	if (batch->begins_run)
+		final->run = final->batches;
 	batch->before = *final;
 	final->segment = batch->header.segment;
 	final->batches++;
 	final->records += batch->header.nr_records;
 	final->position += batch->bytes;
 	final->disk_bytes += bytes;
+	if (batch->turns)
+		final->run = final->batches;
 	batch->after = *final;
 	if (!(batch->header.flags & CHARIO_DISK_BATCH_SEALED))
 		batch->state = CHARIO_BATCH_READY;

@@ -37,10 +37,22 @@ static uint32_t batch_seal(const void *block)
 	return chario_crc32c(0, rest, CHARIO_DISK_BLOCK - sizeof(struct chario_disk_batch));
 }
 
+static const void *times_of(const void *block)
+{
+	return (const unsigned char *)block + CHARIO_DISK_TIMES_AT;
+}
+
+static uint32_t times_crc(const void *block)
+{
+	return chario_crc32c(0, times_of(block), sizeof(struct chario_disk_times));
+}
+
 void chario_disk_batch_sign(struct chario_disk_batch *block)
 {
 	if (block->flags & CHARIO_DISK_BATCH_SEALED)
 		block->seal = batch_seal(block);
+	else if (block->flags & CHARIO_DISK_BATCH_TIMES)
+		block->seal = times_crc(block);
 	block->crc = batch_crc(block);
 }
 
@@ -73,6 +85,18 @@ bool chario_disk_batch_read(struct chario_disk_batch *batch, const void *block, 
 bool chario_disk_batch_sealed(const struct chario_disk_batch *batch, const void *block)
 {
 	return batch->flags & CHARIO_DISK_BATCH_SEALED && batch->seal == batch_seal(block);
+}
+
+bool chario_disk_batch_times(const struct chario_disk_batch *batch, const void *block,
+			     struct chario_disk_times *times)
+{
+	bool sealed = batch->flags & CHARIO_DISK_BATCH_SEALED;
+
+	if (!(batch->flags & CHARIO_DISK_BATCH_TIMES) ||
+	    batch->seal != (sealed ? batch_seal(block) : times_crc(block)))
+		return false;
+	memcpy(times, times_of(block), sizeof(*times));
+	return times->run <= batch->serial;
 }
 
 uint32_t chario_disk_record_crc(uint32_t seed, const struct chario_disk_record *record,

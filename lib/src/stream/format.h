@@ -38,6 +38,8 @@
 #define CHARIO_DISK_BATCH_MIDDLE (1U << 2) /* begins in the middle of a record */
 #define CHARIO_DISK_BATCH_CLEAN  (1U << 3) /* in a ring: no earlier part has torn any of it */
 #define CHARIO_DISK_BATCH_TOLD   (1U << 4) /* in a ring: the table records an end */
+#define CHARIO_DISK_BATCH_TIMES  (1U << 5) /* its first block has a struct chario_disk_times */
+#define CHARIO_DISK_BATCH_STEADY (1U << 6) /* times of records are those of the system's clock */
 
 /* Flags of a record; CHARIO_RECORD_META and CHARIO_RECORD_NO_CRC are lower bits. */
 #define CHARIO_DISK_RECORD_FIRST (1U << 8) /* the record begins here */
@@ -68,7 +70,8 @@
  * @lost_bytes: bytes of data in the lost records
  * @time_ns: time of the first record in the batch, nanoseconds since 1970
  * @nr_records: number of records that end in the batch and were committed
- * @seal: CRC-32C of the rest of the first block, with CHARIO_DISK_BATCH_SEALED; else 0
+ * @seal: CRC-32C of the rest of the first block, with CHARIO_DISK_BATCH_SEALED; else of
+ *	&struct chario_disk_times, with CHARIO_DISK_BATCH_TIMES; else 0
  */
 struct chario_disk_batch {
 	uint32_t magic;
@@ -119,6 +122,24 @@ struct chario_disk_record {
 	uint32_t crc;
 };
 
+/**
+ * struct chario_disk_times - the clock of a batch, between its first record header and data
+ * @offset_ns: CLOCK_REALTIME - CLOCK_BOOTTIME in nanoseconds, with CHARIO_DISK_BATCH_STEADY
+ * @run: serial number of the batch from whose first record on, up to the first record of this
+ *	one, times have not gone back by more than CHARIO_DISK_TURN_NS
+ */
+struct chario_disk_times {
+	int64_t offset_ns;
+	uint64_t run;
+};
+
+/* Offset of the times in a batch in bytes. */
+#define CHARIO_DISK_TIMES_AT 176U
+
+/* Records whose time is earlier by no more than this are out of order, but in the same run. */
+#define CHARIO_DISK_TURN_NS 1000000000ULL
+
+_Static_assert(sizeof(struct chario_disk_times) == 16, "times fit before the first data");
 _Static_assert(sizeof(struct chario_disk_batch) == 128, "a batch header is 128 bytes");
 _Static_assert(offsetof(struct chario_disk_batch, crc) == 12, "");
 _Static_assert(offsetof(struct chario_disk_batch, session) == 16, "");
@@ -145,7 +166,7 @@ static inline uint32_t chario_disk_round(uint32_t bytes, uint32_t multiple)
 uint32_t chario_disk_record_seed(uint64_t session, uint64_t part, uint64_t segment);
 
 /*
- * Fill in the checksum of a header; for a sealed batch also the seal of the first block,
+ * Fill in the checksum of a header, and that of the times or the seal of the first block,
  * which must follow the header.
  */
 void chario_disk_batch_sign(struct chario_disk_batch *block);
@@ -159,6 +180,10 @@ bool chario_disk_batch_read(struct chario_disk_batch *batch, const void *block, 
 
 /* Returns whether the first block of a batch is unchanged since it was sealed. */
 bool chario_disk_batch_sealed(const struct chario_disk_batch *batch, const void *block);
+
+/* Returns whether the first block of a batch has times, and copies them. */
+bool chario_disk_batch_times(const struct chario_disk_batch *batch, const void *block,
+			     struct chario_disk_times *times);
 
 /* Returns the checksum of a record, whatever its header has in the place of one. */
 uint32_t chario_disk_record_crc(uint32_t seed, const struct chario_disk_record *record,

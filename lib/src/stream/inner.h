@@ -11,6 +11,7 @@
  *	stream/transfer.c	transfers: submission, completion, retries
  *	stream/external.c	waiting for the drive to leave callers' buffers
  *	stream/wait.c	time, waiting, descriptors
+ *	stream/clock.c	the system's clock, and times of records that go back
  *	stream/status.c	statistics
  *
  * Segment N is filled in place N % nr_buffers of the pool, and written to slot
@@ -79,6 +80,7 @@ enum chario_batch_state {
  * @records: number of records before it
  * @position: bytes of data in these records
  * @disk_bytes: bytes that this program has written for them
+ * @run: see &struct chario_disk_times, for the next batch
  */
 struct chario_mark {
 	uint64_t segment;
@@ -86,6 +88,7 @@ struct chario_mark {
 	uint64_t records;
 	uint64_t position;
 	uint64_t disk_bytes;
+	uint64_t run;
 };
 
 /**
@@ -97,6 +100,10 @@ struct chario_mark {
  * @externals: number of transfers from callers' buffers that have not ended
  * @retries: number of retries so far
  * @last: true if the batch is the last of its segment
+ * @is_steady: true if the times of its records are those of the system's clock
+ * @begins_run: true if the time of its first record goes back
+ * @turns: true if the time of another record in it goes back
+ * @offset_ns: CLOCK_REALTIME - CLOCK_BOOTTIME in nanoseconds
  * @bytes: bytes of data in its committed records
  * @begun_ns: time at which the batch was opened, CLOCK_MONOTONIC_COARSE
  * @submitted_ns: time of its first submission, CLOCK_MONOTONIC
@@ -111,6 +118,10 @@ struct chario_batch {
 	uint32_t externals;
 	uint32_t retries;
 	bool last;
+	bool is_steady;
+	bool begins_run;
+	bool turns;
+	int64_t offset_ns;
 	uint64_t bytes;
 	uint64_t begun_ns;
 	uint64_t submitted_ns;
@@ -137,6 +148,18 @@ struct chario_external {
 	bool ready;
 	bool late;
 	uint32_t *released;
+};
+
+/**
+ * struct chario_stream_clock - the clocks of a recording
+ * @offset_ns: CLOCK_REALTIME - CLOCK_BOOTTIME in nanoseconds
+ * @coarse_ns: CLOCK_REALTIME_COARSE - CLOCK_MONOTONIC_COARSE when that was measured
+ * @latest_ns: latest time of a record since times last went back
+ */
+struct chario_stream_clock {
+	int64_t offset_ns;
+	int64_t coarse_ns;
+	uint64_t latest_ns;
 };
 
 /**
@@ -201,6 +224,7 @@ struct chario_patience {
  *	still use its memory
  * @submit_ns: time of the last submission, CLOCK_MONOTONIC
  * @reap_ns: time at which results were last taken
+ * @clock: the system's clock, and times of records
  * @now_ns: latest known value of CLOCK_MONOTONIC
  * @dirty_ns: time at which the oldest batch that is complete and not durable was
  *	opened
@@ -267,6 +291,7 @@ struct chario_stream {
 	uint64_t submit_ns;
 	uint64_t reap_ns;
 
+	struct chario_stream_clock clock;
 	uint64_t now_ns;
 	uint64_t dirty_ns;
 	uint64_t timer_ns;
@@ -438,5 +463,17 @@ void chario_stream_wake(struct chario_stream *stream);
  * timeout; or the error of the stream.
  */
 int chario_stream_sleep(struct chario_stream *stream, struct chario_patience *patience);
+
+/* stream/clock.c: all with the lock held. */
+
+/* Measure the clock for the first time. */
+void chario_stream_begin_clock(struct chario_stream *stream);
+
+/* Check at low cost if the clock has been set; the next record then begins a batch. */
+void chario_stream_check_clock(struct chario_stream *stream);
+
+/* Take note of the time of a record that begins in a batch, @is_first as the first in it. */
+void chario_stream_note_time(struct chario_stream *stream, struct chario_batch *batch,
+			     uint64_t time_ns, bool is_first);
 
 #endif /* CHARIO_STREAM_INNER_H */

@@ -169,7 +169,9 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 		.batches = head.last.serial + 1,
 		.records = head.records,
 		.position = head.position,
+		.run = head.turns ? head.last.serial + 1 : head.run,
 	};
+	stream->clock.latest_ns = head.turns ? 0 : head.latest_ns;
 	stream->completed = stream->final;
 	stream->durable = stream->final;
 	/* Flush what a program that was killed may have left in the cache. */
@@ -326,6 +328,7 @@ int chario_stream_open(struct chario_store *store, const char *name,
 		return err;
 	}
 	chario_stream_look_at_clock(made, CLOCK_MONOTONIC_COARSE);
+	chario_stream_begin_clock(made);
 	*stream = made;
 	return 0;
 }

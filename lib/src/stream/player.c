@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* The loop of a player. */
+/*
+ * The loop of a player.
+ *
+ * The pace is that of CLOCK_BOOTTIME, as far as the recording has it: that clock is never set.
+ * Otherwise the times of records count, as long as they can be the times of one clock.
+ */
 #include <chario/player.h>
 
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/param.h>
 
+#include "stream/reader-inner.h"
 #include "system/sys.h"
 
 #define FLAGS (CHARIO_PLAYER_PACED | CHARIO_PLAYER_FOLLOW | CHARIO_PLAYER_META)
@@ -16,6 +22,39 @@
 /* Any longer time between two records is endless, and can be added to a time. */
 #define LONGEST_NS 1000000000000000000ULL
 
+/*
+ * Times that go back further than records are out of order, or ahead further than anybody
+ * wants to wait, are those of a clock that was set, or of another part.
+ */
+#define BACK_NS  10000000000ULL
+#define AHEAD_NS 3600000000000ULL
+
+/**
+ * enum pace - the clock that measures the time between two records
+ * @PACE_UNKNOWN: no clock: the time is not known
+ * @PACE_STEADY: CLOCK_BOOTTIME
+ * @PACE_TIMES: the clock of their times
+ */
+enum pace {
+	PACE_UNKNOWN,
+	PACE_STEADY,
+	PACE_TIMES,
+};
+
+/**
+ * struct moment - the time of a record
+ * @time_ns: time of the record, nanoseconds since 1970
+ * @boottime_ns: time on CLOCK_BOOTTIME in nanoseconds, or 0
+ * @clock: clock of that time
+ * @at_ns: time at which the record is due, since the first, in nanoseconds
+ */
+struct moment {
+	uint64_t time_ns;
+	uint64_t boottime_ns;
+	struct chario_reader_clock clock;
+	uint64_t at_ns;
+};
+
 /**
  * struct loop - a player under way
  * @player: the caller's options and result
@@ -23,8 +62,12 @@
  * @ended: true if the player has ended, for the reason in @end of @player
  * @result: result of the player
  * @follows: true if the player waits for new records
+ * @is_late: true if the time of the record that was read last is behind the range
  * @begin_ns: time when the first record was given, on CLOCK_MONOTONIC; 0 before
- * @first_ns: time of that record in the recording
+ * @is_begun: true if a record has been given
+ * @pace: clock of the pace
+ * @last: time of the record before
+ * @base: time of the record that the pace is counted from
  */
 struct loop {
 	struct chario_player *player;
@@ -32,8 +75,12 @@ struct loop {
 	bool ended;
 	int result;
 	bool follows;
+	bool is_late;
 	int64_t begin_ns;
-	uint64_t first_ns;
+	bool is_begun;
+	enum pace pace;
+	struct moment last;
+	struct moment base;
 };
 
 static void stop(struct loop *loop, enum chario_player_end end, int result)
@@ -60,48 +107,97 @@ static void tell_wait(struct loop *loop)
 		obey(loop, player->wait(player, player->data));
 }
 
-/* Wait until the time between the first record and this one has passed. */
-static void keep_pace(struct loop *loop, const struct chario_record *record)
+static bool is_steady(const struct moment *from, const struct moment *to)
 {
-	uint64_t after_ns;
+	return from->clock.is_steady && to->clock.is_steady && from->clock.part == to->clock.part;
+}
 
-	if (!loop->begin_ns) {
-		loop->begin_ns = (int64_t)chario_sys_now();
-		loop->first_ns = record->time_ns;
+/* Returns whether two times that are not of the system's clock can be of one clock. */
+static bool is_one_clock(const struct moment *from, const struct moment *to)
+{
+	if (to->time_ns < from->time_ns)
+		return from->time_ns - to->time_ns <= BACK_NS;
+	return to->time_ns - from->time_ns <= AHEAD_NS;
+}
+
+/* Returns by how much the clock was set between a record and the next, in nanoseconds. */
+static int64_t find_step(const struct moment *from, const struct moment *to)
+{
+	if (is_steady(from, to))
+		return (int64_t)((uint64_t)to->clock.offset_ns - (uint64_t)from->clock.offset_ns);
+	return is_one_clock(from, to) ? 0 : (int64_t)(to->time_ns - from->time_ns);
+}
+
+static enum pace find_pace(const struct moment *from, const struct moment *to)
+{
+	if (is_steady(from, to))
+		return PACE_STEADY;
+	return is_one_clock(from, to) ? PACE_TIMES : PACE_UNKNOWN;
+}
+
+/*
+ * Find out when a record is due.  Where another clock begins, the count begins at the record
+ * before.
+ */
+static void find_due(struct loop *loop, struct moment *to)
+{
+	enum pace pace = find_pace(&loop->last, to);
+	uint64_t from_ns = 0, to_ns = 0;
+
+	if (pace != loop->pace)
+		loop->base = loop->last;
+	loop->pace = pace;
+	if (pace != PACE_UNKNOWN) {
+		from_ns = pace == PACE_STEADY ? loop->base.boottime_ns : loop->base.time_ns;
+		to_ns = pace == PACE_STEADY ? to->boottime_ns : to->time_ns;
 	}
-	if (record->time_ns <= loop->first_ns)
+	to->at_ns = loop->base.at_ns + (to_ns > from_ns ? MIN(to_ns - from_ns, LONGEST_NS) : 0);
+	to->at_ns = MIN(to->at_ns, LONGEST_NS);
+}
+
+/* Wait until the time between the first record and this one has passed. */
+static void keep_pace(struct loop *loop, uint64_t at_ns)
+{
+	if (!loop->begin_ns)
+		loop->begin_ns = (int64_t)chario_sys_now();
+	if (!at_ns)
 		return;
-	after_ns = MIN(record->time_ns - loop->first_ns, LONGEST_NS);
 	do
 		tell_wait(loop);
-	while (!loop->ended && chario_sys_nap(loop->begin_ns + (int64_t)after_ns, WAIT_NS));
+	while (!loop->ended && chario_sys_nap(loop->begin_ns + (int64_t)at_ns, WAIT_NS));
 }
 
-static void give(struct loop *loop, const struct chario_record *record)
+/* Tell where the clock was set, as far as anybody asks. */
+static void tell_step(struct loop *loop, const struct moment *moment,
+		      const struct chario_record *record)
 {
 	struct chario_player *player = loop->player;
+	int64_t step_ns = find_step(&loop->last, moment);
 
-	if (player->until_ns && record->time_ns > player->until_ns)
-		stop(loop, CHARIO_PLAYER_LIMIT, 0);
-	else if (player->flags & CHARIO_PLAYER_PACED)
-		keep_pace(loop, record);
-	if (loop->ended)
+	if (!step_ns)
 		return;
-	player->records++;
-	player->bytes += record->bytes;
-	obey(loop, player->take(record, player->data));
-	if (player->limit_records && player->records >= player->limit_records)
-		stop(loop, CHARIO_PLAYER_LIMIT, 0);
+	player->steps++;
+	if (player->step)
+		obey(loop, player->step(record, step_ns, loop->pace == PACE_STEADY, player->data));
 }
 
-/* After the end is known, look once more: records may have come just before it. */
-static void go_on(struct loop *loop, bool is_end)
+/* Go on to the time of a record. */
+static void pass_time(struct loop *loop, const struct chario_record *record)
 {
-	if (!loop->follows)
-		stop(loop, CHARIO_PLAYER_SOURCE, 0);
-	loop->follows = !is_end;
-	if (!loop->ended)
-		tell_wait(loop);
+	struct moment moment = {
+		.time_ns = record->time_ns,
+		.boottime_ns = record->boottime_ns,
+		.clock = loop->reader->clock,
+	};
+
+	if (loop->is_begun) {
+		find_due(loop, &moment);
+		tell_step(loop, &moment, record);
+	}
+	loop->last = moment;
+	loop->is_begun = true;
+	if (!loop->ended && loop->player->flags & CHARIO_PLAYER_PACED)
+		keep_pace(loop, moment.at_ns);
 }
 
 static void fail(struct loop *loop, int err)
@@ -113,6 +209,57 @@ static void fail(struct loop *loop, int err)
 		stop(loop, CHARIO_PLAYER_READ, err);
 	else if (player->fault)
 		obey(loop, player->fault(err, player->data));
+}
+
+/*
+ * Returns whether the time of a record is in the range.  If not, those behind it may be, as
+ * the clock may have been set; as many of them as possible are left out without being read.
+ */
+static bool is_in_range(struct loop *loop, const struct chario_record *record)
+{
+	const struct chario_player *player = loop->player;
+	bool is_early = record->time_ns < player->from_ns;
+	int err = 0;
+
+	loop->is_late = player->until_ns && record->time_ns > player->until_ns;
+	if (!is_early && !loop->is_late)
+		return true;
+	if (is_early || record->time_ns - player->until_ns > CHARIO_DISK_TURN_NS)
+		err = chario_reader_leave_run(loop->reader, is_early, player->from_ns);
+	if (err)
+		fail(loop, err);
+	return false;
+}
+
+static void give(struct loop *loop, const struct chario_record *record)
+{
+	struct chario_player *player = loop->player;
+
+	if (!is_in_range(loop, record))
+		return;
+	pass_time(loop, record);
+	if (loop->ended)
+		return;
+	player->records++;
+	player->bytes += record->bytes;
+	obey(loop, player->take(record, player->data));
+	if (player->limit_records && player->records >= player->limit_records)
+		stop(loop, CHARIO_PLAYER_LIMIT, 0);
+}
+
+/*
+ * After the end is known, look once more: records may have come just before it.  Behind a
+ * record that is too late none is waited for.
+ */
+static void go_on(struct loop *loop, bool is_end)
+{
+	if (loop->is_late)
+		stop(loop, CHARIO_PLAYER_LIMIT, 0);
+	if (!loop->follows)
+		stop(loop, CHARIO_PLAYER_SOURCE, 0);
+	loop->follows = !is_end;
+	if (!loop->ended)
+		tell_wait(loop);
 }
 
 static void turn(struct loop *loop)
@@ -139,6 +286,7 @@ int chario_player_run(struct chario_reader *reader, struct chario_player *player
 	player->end = CHARIO_PLAYER_START;
 	player->reserved = 0;
 	player->records = player->bytes = player->missing = player->errors = 0;
+	player->steps = 0;
 	if (player->flags & ~FLAGS || !player->take)
 		return -EINVAL;
 	loop.follows = player->flags & CHARIO_PLAYER_FOLLOW;

@@ -4,7 +4,8 @@
  *
  *	stream/reader.c	open, close, records
  *	stream/reader-move.c	from one batch to the next, past missing batches
- *	stream/reader-seek.c	going to a record or a time; the extent
+ *	stream/reader-seek.c	going to a record; the extent
+ *	stream/reader-time.c	going to a time
  *
  * The reader is behind a batch, or in one that is loaded.  While the recording is being
  * made, a piece that is not whole may become whole, so the reader waits.  The piece is
@@ -30,6 +31,18 @@
 #define CHARIO_READER_LOOKS 16U
 
 /**
+ * struct chario_reader_clock - the clock of a record
+ * @is_steady: true if its time is one of the system's clock
+ * @offset_ns: then, CLOCK_REALTIME - CLOCK_BOOTTIME in nanoseconds
+ * @part: part of the recording
+ */
+struct chario_reader_clock {
+	bool is_steady;
+	int64_t offset_ns;
+	uint64_t part;
+};
+
+/**
  * struct chario_reader - a place in a recording
  * @area: area of the recording
  * @tape: segments of the recording
@@ -50,6 +63,9 @@
  * @from_time_ns: time before which records are passed over
  * @looks: number of looks since the window was read
  * @end: number behind the last record, at the end of a recording that was ended
+ * @clock: clock of the record that began last
+ * @has_left: true if @left is known
+ * @left: segment to be read to its end, see chario_reader_leave_run()
  */
 struct chario_reader {
 	struct chario_area *area;
@@ -71,7 +87,19 @@ struct chario_reader {
 	uint64_t from_time_ns;
 	uint32_t looks;
 	uint64_t end;
+	struct chario_reader_clock clock;
+	bool has_left;
+	uint64_t left;
 };
+
+/* Find the next record, without waiting.  Returns 1, 0, or a negative errno. */
+int chario_reader_try(struct chario_reader *reader, struct chario_record *record);
+
+/*
+ * Leave out records that cannot be in a range of times, behind one whose time is too early,
+ * @is_early, for a range from @time_ns on, or too late.  Returns 0 or a negative errno.
+ */
+int chario_reader_leave_run(struct chario_reader *reader, bool is_early, uint64_t time_ns);
 
 /*
  * Go to the batch behind the place.  Returns 1 if it is loaded; 0 if there is none yet;

@@ -40,6 +40,7 @@ void chario_reader_reset(struct chario_reader *reader)
 	reader->from_sequence = 0;
 	reader->from_time_ns = 0;
 	reader->looks = 0;
+	reader->has_left = false;
 }
 
 int chario_reader_reload(struct chario_reader *reader)

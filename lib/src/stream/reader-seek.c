@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* The extent of a recording, and going to a place in it. */
+/* The extent of a recording, and going to a record. */
 #include "stream/reader-inner.h"
 
 #include <stddef.h>
@@ -95,24 +95,11 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 	return chario_sys_give(recording, size, &all, sizeof(all), RECORDING_MIN);
 }
 
-/* struct goal - a record's number, or a time if @by_time is set */
-struct goal {
-	bool by_time;
-	uint64_t value;
-};
-
-/* Returns whether all records that begin before a batch are before the goal. */
-static bool is_behind(const struct goal *goal, const struct chario_disk_batch *batch)
-{
-	return goal->by_time ? batch->time_ns < goal->value : first_record(batch) <= goal->value;
-}
-
 /*
- * Find the last segment that begins before the goal, or the oldest.  Returns 1, 0 if there
+ * Find the last segment that begins before a record, or the oldest.  Returns 1, 0 if there
  * is none, or a negative errno.
  */
-static int search(struct chario_tape *tape, const struct goal *goal,
-		  struct chario_disk_batch *batch)
+static int search(struct chario_tape *tape, uint64_t sequence, struct chario_disk_batch *batch)
 {
 	struct chario_disk_batch found;
 	uint64_t newest;
@@ -128,7 +115,7 @@ static int search(struct chario_tape *tape, const struct goal *goal,
 		ret = chario_tape_first(tape, middle, newest, &found);
 		if (ret < 0)
 			return ret;
-		if (ret && is_behind(goal, &found))
+		if (ret && first_record(&found) <= sequence)
 			*batch = found;
 		else
 			newest = middle - 1;
@@ -137,10 +124,10 @@ static int search(struct chario_tape *tape, const struct goal *goal,
 	return ret;
 }
 
-static int seek(struct chario_reader *reader, const struct goal *goal)
+static int seek(struct chario_reader *reader, uint64_t sequence)
 {
 	struct chario_disk_batch batch;
-	int ret = search(&reader->tape, goal, &batch);
+	int ret = search(&reader->tape, sequence, &batch);
 
 	if (ret < 0)
 		return ret;
@@ -148,25 +135,21 @@ static int seek(struct chario_reader *reader, const struct goal *goal)
 	/* If the segment has been overwritten meanwhile, the next call starts at the oldest. */
 	if (ret)
 		ret = chario_reader_enter(reader, &batch);
-	if (goal->by_time)
-		reader->from_time_ns = goal->value;
-	else
-		reader->from_sequence = goal->value;
+	reader->from_sequence = sequence;
 	return ret < 0 ? ret : 0;
 }
 
 int chario_reader_seek(struct chario_reader *reader, uint64_t sequence)
 {
-	const struct goal goal = { .value = sequence };
 	struct chario_head head;
 	int err;
 
 	if (sequence < UINT64_MAX)
-		return seek(reader, &goal);
+		return seek(reader, sequence);
 	err = chario_tape_head(&reader->tape, &head);
 	if (err)
 		return err;
-	return seek(reader, &(struct goal){ .value = head.next_sequence });
+	return seek(reader, head.next_sequence);
 }
 
 int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records)
@@ -178,9 +161,4 @@ int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records)
 		return err;
 	records = MIN(records, recording.next_record - recording.first_record);
 	return chario_reader_seek(reader, recording.next_record - records);
-}
-
-int chario_reader_seek_time(struct chario_reader *reader, uint64_t time_ns)
-{
-	return seek(reader, &(struct goal){ .by_time = true, .value = time_ns });
 }

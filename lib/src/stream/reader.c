@@ -163,6 +163,19 @@ static bool is_wanted(const struct chario_reader *reader, const struct chario_pi
 	       piece->record.time_ns >= reader->from_time_ns;
 }
 
+/* All fragments of a record have the time, and so the clock, of the first. */
+static void begin_record(struct chario_reader *reader)
+{
+	const struct chario_pile *pile = &reader->pile;
+
+	reader->done_bytes = 0;
+	reader->clock = (struct chario_reader_clock){
+		.is_steady = pile->has_times && pile->batch.flags & CHARIO_DISK_BATCH_STEADY,
+		.offset_ns = pile->times.offset_ns,
+		.part = pile->batch.part,
+	};
+}
+
 static void give(struct chario_reader *reader, const struct chario_piece *piece,
 		 struct chario_record *record)
 {
@@ -173,6 +186,8 @@ static void give(struct chario_reader *reader, const struct chario_piece *piece,
 		.time_ns = piece->record.time_ns,
 		.flags = piece->record.flags & (CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC),
 	};
+	if (reader->clock.is_steady)
+		record->boottime_ns = record->time_ns - (uint64_t)reader->clock.offset_ns;
 	if (reader->has_expected && piece->record.sequence > reader->expected)
 		record->missing = piece->record.sequence - reader->expected;
 }
@@ -208,7 +223,7 @@ static int take_piece(struct chario_reader *reader, struct chario_piece *piece,
 		return 0;
 	}
 	if (first)
-		reader->done_bytes = 0;
+		begin_record(reader);
 	else if (!continues(reader, piece))
 		return 0;
 	if (!is_wanted(reader, piece))
@@ -230,11 +245,8 @@ static int take_piece(struct chario_reader *reader, struct chario_piece *piece,
 	return 1;
 }
 
-/*
- * Find a record.  Returns 1; 0 if there is none yet; or a negative errno, and then the next
- * call tries the same piece again.
- */
-static int try_next(struct chario_reader *reader, struct chario_record *record)
+/* After an error the next call tries the same piece again. */
+int chario_reader_try(struct chario_reader *reader, struct chario_record *record)
 {
 	struct chario_piece piece;
 	int ret;
@@ -268,7 +280,7 @@ int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 	/* The first look of each call is thorough. */
 	reader->looks = 0;
 	do {
-		ret = try_next(reader, record);
+		ret = chario_reader_try(reader, record);
 		if (ret == -ENODATA)
 			give_end(reader, record);
 		if (ret)

@@ -21,24 +21,45 @@ static uint32_t next_header(const struct chario_stream *stream)
 	       (uint32_t)sizeof(struct chario_disk_batch);
 }
 
-/* Returns the offset of a header's data. */
-static uint32_t data_of(uint32_t header, const struct chario_claim *claim)
+static bool is_empty(const struct chario_stream *stream, const struct chario_batch *batch)
 {
+	return stream->cursor == batch->header.offset + sizeof(struct chario_disk_batch);
+}
+
+/* Returns whether the next record is the first of its batch, whose times follow its header. */
+static bool is_first(const struct chario_stream *stream)
+{
+	return !stream->open ||
+	       is_empty(stream, &stream->batches[(stream->tail - 1) % stream->nr_batches]);
+}
+
+/* Returns the end of the next header. */
+static uint32_t end_of_header(const struct chario_stream *stream)
+{
+	return next_header(stream) + HEADER +
+	       (is_first(stream) ? (uint32_t)sizeof(struct chario_disk_times) : 0);
+}
+
+/* Returns the offset of the data of the next record. */
+static uint32_t next_data(const struct chario_stream *stream, const struct chario_claim *claim)
+{
+	uint32_t end = end_of_header(stream);
+
 	if (claim->dense && claim->bytes < CHARIO_DISK_DENSE_END)
-		return header + HEADER;
-	return chario_disk_round(header + HEADER, CHARIO_DISK_DATA_ALIGN);
+		return end;
+	return chario_disk_round(end, CHARIO_DISK_DATA_ALIGN);
 }
 
 uint32_t chario_stream_space(const struct chario_stream *stream)
 {
-	uint32_t data = chario_disk_round(next_header(stream) + HEADER, CHARIO_DISK_DATA_ALIGN);
+	uint32_t data = chario_disk_round(end_of_header(stream), CHARIO_DISK_DATA_ALIGN);
 
 	return stream->filling && data < stream->ceiling ? stream->ceiling - data : 0;
 }
 
 static bool fits_below(const struct chario_stream *stream, const struct chario_claim *claim)
 {
-	uint32_t data = data_of(next_header(stream), claim);
+	uint32_t data = next_data(stream, claim);
 
 	return stream->filling && data < stream->ceiling && claim->bytes <= stream->ceiling - data;
 }
@@ -49,7 +70,7 @@ static bool fits_below(const struct chario_stream *stream, const struct chario_c
  */
 static bool fits_above(const struct chario_stream *stream, uint32_t bytes)
 {
-	uint32_t blocks = chario_disk_round(next_header(stream) + HEADER, CHARIO_DISK_BLOCK);
+	uint32_t blocks = chario_disk_round(end_of_header(stream), CHARIO_DISK_BLOCK);
 
 	return stream->filling && blocks <= stream->ceiling &&
 	       chario_disk_round(bytes, CHARIO_DISK_BLOCK) <= stream->ceiling - blocks;
@@ -104,6 +125,8 @@ static int open_batch(struct chario_stream *stream)
 			.sequence = stream->sequence,
 		},
 		.begun_ns = stream->now_ns,
+		.offset_ns = stream->clock.offset_ns,
+		.is_steady = true,
 	};
 	stream->cursor += (uint32_t)sizeof(struct chario_disk_batch);
 	stream->open = true;
@@ -138,12 +161,12 @@ struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
 	uint64_t at = chario_stream_pool_offset(stream, batch->header.segment) + stream->cursor;
 	struct chario_disk_record *record = (void *)(stream->pool.memory + at);
 	uint32_t header = stream->cursor;
-	uint32_t data = data_of(header, claim);
+	uint32_t data = next_data(stream, claim);
 
 	if (claim->above) {
+		stream->cursor = end_of_header(stream);
 		data = stream->ceiling - chario_disk_round(claim->bytes, CHARIO_DISK_BLOCK);
 		stream->ceiling = data;
-		stream->cursor += HEADER;
 	} else {
 		stream->cursor = chario_disk_round(data + claim->bytes, CHARIO_DISK_HEADER_ALIGN);
 	}
@@ -157,11 +180,6 @@ struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
 	};
 	batch->rooms++;
 	return record;
-}
-
-static bool is_empty(const struct chario_stream *stream, const struct chario_batch *batch)
-{
-	return stream->cursor == batch->header.offset + sizeof(struct chario_disk_batch);
 }
 
 static void close_open(struct chario_stream *stream)

@@ -120,6 +120,14 @@ static int last_batch(struct chario_tape *tape, struct chario_disk_batch *batch)
 	return ret;
 }
 
+/* Take note of the time of a whole record. */
+static void note_time(struct chario_head *head, uint64_t time_ns)
+{
+	if (time_ns < head->latest_ns)
+		head->turns = true;
+	head->latest_ns = MAX(head->latest_ns, time_ns);
+}
+
 /* Find the last whole record; without one the head is at the beginning of the batch. */
 static void walk(struct chario_pile *pile, uint32_t segment_bytes, struct chario_head *head)
 {
@@ -127,6 +135,8 @@ static void walk(struct chario_pile *pile, uint32_t segment_bytes, struct chario
 	int ret;
 
 	head->whole = true;
+	head->run = pile->times.run;
+	head->turns = !pile->has_times;
 	while ((ret = chario_pile_next(pile, segment_bytes, &piece))) {
 		if (ret < 0) {
 			head->whole = false;
@@ -138,6 +148,7 @@ static void walk(struct chario_pile *pile, uint32_t segment_bytes, struct chario
 		head->next_sequence = piece.record.sequence + 1;
 		if (piece.record.flags & CHARIO_DISK_RECORD_VOID)
 			continue;
+		note_time(head, piece.record.time_ns);
 		head->records++;
 		head->position += piece.record.done_bytes + piece.record.bytes;
 	}
@@ -176,6 +187,7 @@ static int find_head(struct chario_tape *tape, struct chario_pile *pile, struct 
 	if (ret <= 0)
 		return ret;
 	head->found = true;
+	head->turns = true;
 	ret = last_batch(tape, &head->last);
 	if (ret < 0)
 		return ret;

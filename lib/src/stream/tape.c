@@ -72,10 +72,13 @@ int chario_tape_peek(struct chario_tape *tape, uint64_t segment, uint32_t offset
 	tape->reads++;
 	if (ret <= 0)
 		return ret;
-	return chario_disk_batch_read(batch, tape->block.memory, tape->session,
-				      tape->segment_bytes) &&
-	       batch->segment % tape->slots == segment % tape->slots && batch->offset == offset &&
-	       (tape->ring || batch->segment < tape->slots);
+	if (!chario_disk_batch_read(batch, tape->block.memory, tape->session,
+				    tape->segment_bytes) ||
+	    batch->segment % tape->slots != segment % tape->slots || batch->offset != offset ||
+	    (!tape->ring && batch->segment >= tape->slots))
+		return 0;
+	tape->has_times = chario_disk_batch_times(batch, tape->block.memory, &tape->times);
+	return 1;
 }
 
 int chario_tape_look(struct chario_tape *tape, uint64_t segment, uint32_t offset,
@@ -128,6 +131,7 @@ int chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *b
 	pile->at = is->header_bytes;
 	/* The seal covers the first block only; the other blocks are whole if all can be read. */
 	pile->sealed = is_read && chario_disk_batch_sealed(is, pile->pool.memory);
+	pile->has_times = chario_disk_batch_times(is, pile->pool.memory, &pile->times);
 	return 1;
 }
 

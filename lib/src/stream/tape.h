@@ -19,6 +19,8 @@
  * @window: number of segments that may be missing before the newest
  * @ring: true if the newest segments overwrite the oldest
  * @reads: number of headers that have been read
+ * @has_times: true if the header that was found last has times
+ * @times: these times
  * @block: memory for one block
  */
 struct chario_tape {
@@ -29,6 +31,8 @@ struct chario_tape {
 	uint32_t window;
 	bool ring;
 	uint32_t reads;
+	bool has_times;
+	struct chario_disk_times times;
 	struct chario_pool block;
 };
 
@@ -39,6 +43,8 @@ struct chario_tape {
  * @seed: seed of the checksums of its records
  * @at: offset of the next record header from the start of the batch, in bytes
  * @sealed: true if the batch's records without checksum are whole
+ * @has_times: true if the batch has times
+ * @times: these times
  */
 struct chario_pile {
 	struct chario_disk_batch batch;
@@ -46,6 +52,8 @@ struct chario_pile {
 	uint32_t seed;
 	uint32_t at;
 	bool sealed;
+	bool has_times;
+	struct chario_disk_times times;
 };
 
 /**
@@ -70,6 +78,9 @@ struct chario_piece {
  * @records: number of records committed up to there
  * @position: bytes of data in these records
  * @missing: number of missing segments before the newest
+ * @run: see &struct chario_disk_times
+ * @turns: true if times go back in the last batch, or that is not known
+ * @latest_ns: latest time of a record in the last batch
  */
 struct chario_head {
 	bool found;
@@ -80,6 +91,9 @@ struct chario_head {
 	uint64_t records;
 	uint64_t position;
 	uint32_t missing;
+	bool turns;
+	uint64_t run;
+	uint64_t latest_ns;
 };
 
 /*

@@ -3,6 +3,7 @@
 #include "stream/inner.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "device/ops.h"
 
@@ -26,6 +27,20 @@ static void get_extent(const struct chario_batch *batch, uint32_t *from, uint32_
 	*bytes = sealed && !rest ? CHARIO_DISK_BLOCK : end - *from;
 }
 
+/* Add the clock of a batch behind the header of its first record. */
+static void add_times(struct chario_batch *batch, struct chario_disk_batch *disk)
+{
+	const struct chario_disk_times times = {
+		.offset_ns = batch->is_steady ? batch->offset_ns : 0,
+		.run = batch->before.run,
+	};
+
+	batch->header.flags |= CHARIO_DISK_BATCH_TIMES;
+	if (batch->is_steady)
+		batch->header.flags |= CHARIO_DISK_BATCH_STEADY;
+	memcpy((unsigned char *)disk + CHARIO_DISK_TIMES_AT, &times, sizeof(times));
+}
+
 /* The header of a batch has the values known at its last write. */
 static void sign(struct chario_stream *stream, struct chario_batch *batch)
 {
@@ -43,6 +58,7 @@ static void sign(struct chario_stream *stream, struct chario_batch *batch)
 	header->lost_bytes = stream->status.lost_bytes;
 	header->time_ns = header->bytes > sizeof(*header) ? first->time_ns :
 							    chario_sys_clock(CLOCK_REALTIME);
+	add_times(batch, disk);
 	*disk = *header;
 	chario_disk_batch_sign(disk);
 }

@@ -29,6 +29,7 @@ void chario_stream_look_at_clock(struct chario_stream *stream, clockid_t clock)
 void chario_stream_tick(struct chario_stream *stream)
 {
 	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC_COARSE);
+	chario_stream_check_clock(stream);
 	if (stream->now_ns >= stream->timer_ns)
 		chario_stream_pump(stream);
 }

@@ -223,7 +223,7 @@ class Record(ctypes.Structure):
         ("bytes", c_size_t),
         *_u64("sequence", "time_ns"),
         *_u32("flags", "reserved"),
-        ("missing", c_uint64),
+        *_u64("missing", "boottime_ns"),
     )
 
 
@@ -269,13 +269,13 @@ class Player(Struct):
 
     _fields_ = (
         *_u32("size", "flags"),
-        *_u64("until_ns", "limit_records", "limit_errors"),
+        *_u64("from_ns", "until_ns", "limit_records", "limit_errors"),
         ("take", PLAYER_TAKE),
         ("fault", PLAYER_FAULT),
         ("wait", PLAYER_WAIT),
-        ("data", c_void_p),
+        *((name, c_void_p) for name in ("step", "data")),
         *_u32("end", "reserved"),
-        *_u64("records", "bytes", "missing", "errors"),
+        *_u64("records", "bytes", "missing", "errors", "steps"),
     )
 
 

@@ -30,13 +30,17 @@ _close = freeing("chario_reader_close")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record; ``missing`` is the number of records missing before it."""
+    """A record; ``missing`` is the number of records missing before it.
+
+    ``boottime_ns`` is its time on a clock that is never set, or 0 if it is not known.
+    """
 
     data: bytes | memoryview
     sequence: int
     time_ns: int
     missing: int
     meta: bool
+    boottime_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +79,17 @@ class PlayEnd(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """The result of Reader.play(): the records given, their bytes, the records missing around them, and errors."""
+    """The result of Reader.play(): the records given, their bytes, the records missing around them, and errors.
+
+    ``steps`` is the number of times that the clock was set between records.
+    """
 
     end: PlayEnd
     records: int
     bytes: int
     missing: int
     errors: int
+    steps: int
 
 
 class Reader(Resource):
@@ -141,7 +149,7 @@ class Reader(Resource):
             data = ctypes.string_at(raw.memory, raw.bytes)
         else:
             data = self._lent = self._loans.lend(raw.memory, raw.bytes).toreadonly()
-        return Record(data, raw.sequence, raw.time_ns, raw.missing, bool(raw.flags & _abi.RECORD_META))
+        return Record(data, raw.sequence, raw.time_ns, raw.missing, bool(raw.flags & _abi.RECORD_META), raw.boottime_ns)
 
     def _take_back(self) -> None:
         """Release the data of the previous record; raise an error if a view of them is left."""
@@ -168,6 +176,7 @@ class Reader(Resource):
         *,
         paced: bool = False,
         meta: bool = False,
+        from_ns: int = 0,
         until_ns: int = 0,
         limit_records: int = 0,
         limit_errors: int = 0,
@@ -177,14 +186,15 @@ class Reader(Resource):
         """Give the records from here on to ``take``, up to the newest, or with ``follow`` until the recording is ended.
 
         With ``paced`` as much time passes between records as when they were recorded.  Marked
-        records are left out without ``meta``.  A record of a time later than ``until_ns`` ends
-        the call, and is not given.  ``fault`` is told of each error after which reading goes on,
+        records are left out without ``meta``, and those of times before ``from_ns`` or after
+        ``until_ns``.  ``fault`` is told of each error after which reading goes on,
         ``limit_errors`` at most.  ``wait`` is called before and during waits.  Each function may
         end the call by returning False, and must not use the reader.
         """
         flags = (_abi.PLAYER_PACED if paced else 0) | (_abi.PLAYER_META if meta else 0)
         raw = _abi.Player.new(
             flags=flags | (_abi.PLAYER_FOLLOW if self.follow else 0),
+            from_ns=not_negative(from_ns),
             until_ns=not_negative(until_ns),
             limit_records=not_negative(limit_records),
             limit_errors=not_negative(limit_errors),
@@ -218,7 +228,10 @@ class Reader(Resource):
             checked(self._what, "chario_reader_seek_newest", pointer, not_negative(records))
 
     def seek_time(self, time_ns: int) -> None:
-        """Go to the first record of a time (nanoseconds since 1970) or later."""
+        """Go to the first record of a time (nanoseconds since 1970) or later.
+
+        If the clock was set back, it is the one with the earliest of these times.
+        """
         self._take_back()
         with self._use() as pointer:
             checked(self._what, "chario_reader_seek_time", pointer, not_negative(time_ns))

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The clocks of a recording.
+ *
+ * The times of records are those of a clock that may be set while the recording goes on.  So
+ * each batch records by how much that clock differs from CLOCK_BOOTTIME, which nobody sets
+ * and which counts the time of a suspend.  If the clock is set, a new batch begins.
+ *
+ * Times that go back would mislead a search by time.  So each batch also records up to which
+ * earlier batch they have not: see &struct chario_disk_times.
+ */
+#include "stream/inner.h"
+
+#define MS_NS 1000000LL
+
+/* The coarse clocks differ from each other by up to two ticks: 20 ms. */
+#define COARSE_NS (50 * MS_NS)
+
+/* A smaller difference is that of two looks at the clocks. */
+#define STEP_NS MS_NS
+
+/* A look takes longer than this only if the thread has been interrupted. */
+#define LOOK_NS 20000
+#define LOOKS   8
+
+/* A time this near the present is taken for one of the system's clock. */
+#define NEAR_NS (10000 * MS_NS)
+
+static int64_t magnitude(int64_t ns)
+{
+	return ns < 0 ? -ns : ns;
+}
+
+static int64_t measure_offset(void)
+{
+	int64_t shortest = INT64_MAX, offset = 0;
+
+	for (int i = 0; i < LOOKS && shortest > LOOK_NS; i++) {
+		int64_t before = (int64_t)chario_sys_clock(CLOCK_BOOTTIME);
+		int64_t time = (int64_t)chario_sys_clock(CLOCK_REALTIME);
+		int64_t length = (int64_t)chario_sys_clock(CLOCK_BOOTTIME) - before;
+
+		if (length >= shortest)
+			continue;
+		shortest = length;
+		offset = time - before - length / 2;
+	}
+	return offset;
+}
+
+static int64_t measure_coarse(void)
+{
+	return (int64_t)(chario_sys_clock(CLOCK_REALTIME_COARSE) -
+			 chario_sys_clock(CLOCK_MONOTONIC_COARSE));
+}
+
+void chario_stream_begin_clock(struct chario_stream *stream)
+{
+	stream->clock.coarse_ns = measure_coarse();
+	stream->clock.offset_ns = measure_offset();
+}
+
+/* After a suspend the coarse clocks differ as well, but the clock has not been set. */
+void chario_stream_check_clock(struct chario_stream *stream)
+{
+	struct chario_stream_clock *clock = &stream->clock;
+	int64_t coarse = measure_coarse(), offset;
+
+	if (magnitude(coarse - clock->coarse_ns) < COARSE_NS)
+		return;
+	clock->coarse_ns = coarse;
+	offset = measure_offset();
+	if (magnitude(offset - clock->offset_ns) < STEP_NS)
+		return;
+	clock->offset_ns = offset;
+	chario_stream_close_batch(stream);
+}
+
+/* A producer may give times of its own, which say nothing of the system's clock. */
+static bool is_near(const struct chario_batch *batch, uint64_t time_ns)
+{
+	uint64_t now_ns = chario_sys_clock(CLOCK_BOOTTIME) + (uint64_t)batch->offset_ns;
+	uint64_t ns = now_ns > time_ns ? now_ns - time_ns : time_ns - now_ns;
+
+	return ns < NEAR_NS;
+}
+
+void chario_stream_note_time(struct chario_stream *stream, struct chario_batch *batch,
+			     uint64_t time_ns, bool is_first)
+{
+	struct chario_stream_clock *clock = &stream->clock;
+	bool turns = clock->latest_ns > CHARIO_DISK_TURN_NS &&
+		     time_ns < clock->latest_ns - CHARIO_DISK_TURN_NS;
+
+	batch->is_steady = batch->is_steady && is_near(batch, time_ns);
+	batch->begins_run |= turns && is_first;
+	batch->turns |= turns && !is_first;
+	clock->latest_ns = turns ? time_ns : MAX(clock->latest_ns, time_ns);
+}

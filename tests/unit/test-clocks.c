@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Recordings whose clock is set while they are made: their pace, ranges of times, and places
+ * of times.  The linker leads the clocks and the naps of the library to this file.
+ */
+#include <chario/player.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/param.h>
+#include <unistd.h>
+
+#include "stream/format.h"
+#include "system/sys.h"
+#include "tap.h"
+#include "tape-rig.h"
+
+#define RECORD 1000U
+#define SECOND 1000000000LL
+
+/* The time since the machine started, when a recording begins. */
+#define BEGIN_NS (5 * SECOND)
+
+/* The clock when it has never been set, as it should be, and far ahead. */
+#define Y2000 946684806LL
+#define Y2026 1795822046LL
+#define Y2035 2051222401LL
+
+uint64_t __wrap_chario_sys_clock(clockid_t clock);
+uint64_t __wrap_chario_sys_now(void);
+int64_t __wrap_chario_sys_deadline(int64_t timeout_ns);
+bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns);
+
+/* The clock that is set, the one that is not, and how long that did not count in a suspend. */
+static int64_t time_ns, boot_ns, asleep_ns;
+
+static struct chario_player player;
+
+/* The numbers of the records taken, and when they were. */
+static uint64_t taken[8];
+static int64_t taken_ns[8];
+static unsigned int nr_taken;
+
+static unsigned int nr_steps, nr_sure;
+static int64_t sum_ns;
+
+uint64_t __wrap_chario_sys_clock(clockid_t clock)
+{
+	if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)
+		return (uint64_t)time_ns;
+	return (uint64_t)(clock == CLOCK_BOOTTIME ? boot_ns : boot_ns - asleep_ns);
+}
+
+uint64_t __wrap_chario_sys_now(void)
+{
+	return (uint64_t)boot_ns;
+}
+
+int64_t __wrap_chario_sys_deadline(int64_t timeout_ns)
+{
+	return boot_ns + (timeout_ns < 0 ? INT64_MAX / 2 : timeout_ns);
+}
+
+bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns)
+{
+	(void)most_ns;
+	if (deadline_ns <= boot_ns)
+		return false;
+	boot_ns = deadline_ns;
+	return true;
+}
+
+static int take(const struct chario_record *record, void *data)
+{
+	(void)data;
+	if (nr_taken == 8)
+		return -1;
+	taken[nr_taken] = record->sequence;
+	taken_ns[nr_taken++] = boot_ns - BEGIN_NS;
+	return 0;
+}
+
+static int step(const struct chario_record *record, int64_t step_ns, int is_sure, void *data)
+{
+	(void)record;
+	(void)data;
+	nr_steps++;
+	nr_sure += is_sure ? 1 : 0;
+	sum_ns += step_ns;
+	return 0;
+}
+
+static void before(void)
+{
+	/* Against hanging for ever. */
+	alarm(300);
+	asleep_ns = 0;
+	rig_begin(RIG_BYTES, false);
+}
+
+static int record_at(uint64_t sequence, int64_t at_ns)
+{
+	unsigned char memory[RECORD];
+
+	lab_fill(memory, RECORD, sequence);
+	return chario_stream_write(rig.stream, memory, RECORD, (uint64_t)at_ns, 0, -1);
+}
+
+/* struct track - a recording whose clock is set, in seconds */
+struct track {
+	const char *name;
+	bool is_steady; /* times are of the recorder's clock, not the producer's */
+	int64_t clocks[5]; /* the clock at each record, which is made a second after the one before */
+	uint64_t part_from; /* the machine starts anew before this record; 0 if it does not */
+	int64_t wanted[5]; /* seconds since the first at which they are given */
+	unsigned int steps, sure;
+};
+
+static const struct track tracks[] = {
+	{ "never", true, { Y2026, Y2026 + 1, Y2026 + 2, Y2026 + 3, Y2026 + 4 }, 0,
+	  { 0, 1, 2, 3, 4 }, 0, 0 },
+	{ "ahead", true, { Y2000, Y2000 + 1, Y2026, Y2026 + 1, Y2026 + 2 }, 0,
+	  { 0, 1, 2, 3, 4 }, 1, 1 },
+	{ "back", true, { Y2035, Y2035 + 1, Y2026, Y2026 + 1, Y2026 + 2 }, 0,
+	  { 0, 1, 2, 3, 4 }, 1, 1 },
+	{ "minutes", true, { Y2026, Y2026 - 120, Y2026 - 119, Y2026 + 90, Y2026 + 91 }, 0,
+	  { 0, 1, 2, 3, 4 }, 2, 2 },
+	{ "leap second", true, { Y2026, Y2026 + 1, Y2026 + 1, Y2026 + 2, Y2026 + 3 }, 0,
+	  { 0, 1, 2, 3, 4 }, 1, 1 },
+	{ "at 1970", true, { 1, 2, 0, 1, Y2026 }, 0,
+	  { 0, 1, 2, 3, 4 }, 2, 2 },
+	{ "start", true, { Y2026, Y2026 + 1, Y2026 + 60, Y2026 + 61, Y2026 + 62 }, 2,
+	  { 0, 1, 60, 61, 62 }, 0, 0 },
+	{ "start with a wrong clock", true, { Y2026, Y2026 + 1, Y2000, Y2000 + 1, Y2026 + 2 }, 2,
+	  { 0, 1, 1, 2, 3 }, 2, 1 },
+	{ "producer, ahead", false, { Y2000, Y2000 + 1, Y2026, Y2026 + 1, Y2026 + 2 }, 0,
+	  { 0, 1, 1, 2, 3 }, 1, 0 },
+	{ "producer, back", false, { Y2035, Y2035 + 1, Y2026, Y2026 + 1, Y2026 + 2 }, 0,
+	  { 0, 1, 1, 2, 3 }, 1, 0 },
+	{ "producer, equal", false, { Y2026, Y2026, Y2026, Y2026 + 1, Y2026 + 1 }, 0,
+	  { 0, 0, 0, 1, 1 }, 0, 0 },
+};
+
+#define NR_TRACKS (sizeof(tracks) / sizeof(tracks[0]))
+
+/* Record a track. */
+static int record(const struct track *track)
+{
+	struct chario_stream_options options = rig_small;
+	int err = 0;
+
+	rig_close_reader();
+	for (uint64_t i = 0; i < 5 && !err; i++) {
+		bool starts = !i || (track->part_from && i == track->part_from);
+
+		boot_ns = starts ? BEGIN_NS : boot_ns + SECOND;
+		time_ns = track->clocks[i] * SECOND;
+		if (!track->is_steady)
+			time_ns = 2 * Y2026 * SECOND + boot_ns;
+		options.flags = i ? CHARIO_STREAM_APPEND : 0;
+		if (starts)
+			err = rig_close() ?: rig_open(&options);
+		if (!err)
+			err = record_at(i, track->is_steady ? 0 : track->clocks[i] * SECOND);
+	}
+	return err ?: rig_close() ?: rig_open_reader();
+}
+
+static int play(uint32_t flags, int64_t from, int64_t until)
+{
+	boot_ns = BEGIN_NS;
+	nr_taken = nr_steps = nr_sure = 0;
+	sum_ns = 0;
+	player = (struct chario_player){
+		.size = sizeof(player),
+		.flags = flags,
+		.from_ns = (uint64_t)(from * SECOND),
+		.until_ns = (uint64_t)(until * SECOND),
+		.take = take,
+		.step = step,
+	};
+	return chario_player_run(rig.reader, &player);
+}
+
+/* Records are given as they were recorded, and where the clock was set is told. */
+static void test_pace(void)
+{
+	for (const struct track *track = tracks; track < tracks + NR_TRACKS; track++) {
+		printf("# %s\n", track->name);
+		EQUAL(record(track), 0);
+		EQUAL(play(CHARIO_PLAYER_PACED, 0, 0), 0);
+		EQUAL(nr_taken, 5);
+		for (size_t i = 0; i < 5; i++)
+			EQUAL(taken_ns[i], track->wanted[i] * SECOND);
+		EQUAL(nr_steps, track->steps);
+		EQUAL(player.steps, nr_steps);
+		EQUAL(nr_sure, track->sure);
+	}
+}
+
+/* All records of a range of times are given, wherever they lie, and no others. */
+static void test_range(void)
+{
+	for (size_t i = 0; i < 25 * NR_TRACKS; i++) {
+		const struct track *track = &tracks[i / 25];
+		int64_t from = track->clocks[i / 5 % 5], until = track->clocks[i % 5];
+		unsigned int count = 0;
+
+		if (i % 25 == 0)
+			EQUAL(record(track), 0);
+		EQUAL(chario_reader_seek(rig.reader, 0), 0);
+		EQUAL(play(0, from, until), 0);
+		for (uint64_t j = 0; j < 5; j++)
+			if (track->clocks[j] >= from && (!until || track->clocks[j] <= until))
+				EQUAL(taken[count++], j);
+		EQUAL(nr_taken, count);
+		EQUAL(player.missing, 0);
+	}
+}
+
+/* The place of a time is the record of the earliest time that is not before it. */
+static void test_seek(void)
+{
+	for (size_t i = 0; i < 10 * NR_TRACKS; i++) {
+		const struct track *track = &tracks[i / 10];
+		int64_t goal = track->clocks[i % 10 / 2] + (int64_t)i % 2, best = INT64_MAX;
+		uint64_t wanted = 5;
+
+		if (i % 10 == 0)
+			EQUAL(record(track), 0);
+		for (uint64_t j = 0; j < 5; j++) {
+			if (track->clocks[j] < goal || track->clocks[j] >= best)
+				continue;
+			wanted = j;
+			best = track->clocks[j];
+		}
+		EQUAL(chario_reader_seek_time(rig.reader, (uint64_t)(goal * SECOND)), 0);
+		EQUAL(rig_next(), wanted == 5 ? -ENODATA : 0);
+		EQUAL(rig.record.sequence, wanted);
+	}
+}
+
+/* While the machine sleeps, the time that is not set goes on, and nobody has set the other. */
+static void test_suspend(void)
+{
+	EQUAL(rig_open(&rig_small), 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		boot_ns = BEGIN_NS + (int64_t)i * 7200 * SECOND;
+		time_ns = Y2026 * SECOND + boot_ns;
+		asleep_ns = (int64_t)i * 7199 * SECOND;
+		EQUAL(record_at(i, 0), 0);
+	}
+	EQUAL(rig_close(), 0);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_next(), 0);
+	EQUAL(rig.record.boottime_ns, BEGIN_NS);
+	EQUAL(chario_reader_seek(rig.reader, 0), 0);
+	EQUAL(play(CHARIO_PLAYER_PACED, 0, 0), 0);
+	EQUAL(taken_ns[3], 3 * 7200 * SECOND);
+	EQUAL(nr_steps, 0);
+}
+
+/* A clock that is set while room is out makes the times of that batch doubtful, and no wait. */
+static void test_room(void)
+{
+	struct chario_stream_room room;
+
+	time_ns = Y2000 * SECOND;
+	boot_ns = BEGIN_NS;
+	EQUAL(rig_open(&rig_small), 0);
+	EQUAL(rig_get(RECORD, &room), 0);
+	time_ns = Y2026 * SECOND;
+	lab_fill(room.memory, RECORD, 0);
+	EQUAL(chario_stream_commit(rig.stream, &room, RECORD, 0, 0), 0);
+	EQUAL(record_at(1, 0), 0);
+	EQUAL(rig_close(), 0);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(play(CHARIO_PLAYER_PACED, 0, 0), 0);
+	EQUAL(nr_taken, 2);
+	EQUAL(taken_ns[1], 0);
+	EQUAL(chario_reader_seek(rig.reader, 0), 0);
+	EQUAL(rig_next(), 0);
+	EQUAL(rig.record.boottime_ns, 0);
+	EQUAL(rig_next(), 0);
+	EQUAL(rig.record.boottime_ns, BEGIN_NS);
+}
+
+/* Have a recording look like one of the first release, which had no times in its batches. */
+static void forget_times(void)
+{
+	unsigned char *area = rig.disk->image + lab_area_offset(rig.store);
+
+	for (uint64_t at = 0; at < RIG_BYTES; at += CHARIO_DISK_BLOCK) {
+		struct chario_disk_batch *batch = (void *)(area + at);
+
+		if (batch->magic != CHARIO_DISK_BATCH_MAGIC)
+			continue;
+		batch->flags &= ~(CHARIO_DISK_BATCH_TIMES | CHARIO_DISK_BATCH_STEADY);
+		batch->seal = 0;
+		chario_disk_batch_sign(batch);
+	}
+}
+
+/*
+ * A long recording in a ring, whose clock goes back every so many records, is searched with
+ * few reads; one of the first release header by header.
+ */
+static void test_long(void)
+{
+	const uint64_t records = 7 * RIG_SLOTS, turn = 50;
+	struct chario_stream_options options = rig_small;
+
+	options.flags = CHARIO_STREAM_RING;
+	EQUAL(rig_open(&options), 0);
+	for (uint64_t i = 0; i < records; i++)
+		EQUAL(record_at(i, (int64_t)(1000 * (i / turn % 2 + 1) + i) * SECOND), 0);
+	EQUAL(rig_close(), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		EQUAL(rig_open_reader(), 0);
+		for (uint64_t j = records - 6 * (RIG_SLOTS - 2); j < records; j++) {
+			const uint64_t time = 1000 * (j / turn % 2 + 1) + j;
+
+			EQUAL(chario_reader_seek_time(rig.reader, time * SECOND), 0);
+			EQUAL(rig_next(), 0);
+			EQUAL(rig.record.sequence, j);
+		}
+		rig_close_reader();
+		forget_times();
+	}
+}
+
+static const struct tap_test tests[] = {
+	{ "a clock that is set does not change the pace", test_pace },
+	{ "records of a range of times are given", test_range },
+	{ "the place of a time is found", test_seek },
+	{ "a suspend counts, and sets no clock", test_suspend },
+	{ "a clock may be set while room is out", test_room },
+	{ "times that go back are searched, also of the first release", test_long },
+};
+
+TAP_MAIN(tests, before, rig_end)
