@@ -24,7 +24,7 @@ static int check_fit(const struct cli_record *record, uint64_t area_bytes)
 	return fit.segment_bytes ? CLI_USAGE : CLI_FAILED;
 }
 
-static int create(const struct cli_record *record)
+static int create(struct cli_record *record)
 {
 	int err, status;
 
@@ -35,7 +35,15 @@ static int create(const struct cli_record *record)
 	if (status)
 		return status;
 	err = chario_store_create(record->cli->store, record->name, record->size, 0);
+	record->created = !err;
 	return err ? cli_fail_create(record->cli, err, record->name) : CLI_OK;
+}
+
+/* Leave no area behind that nobody has recorded to. */
+static void remove_created(const struct cli_record *record)
+{
+	if (record->created)
+		chario_store_remove(record->cli->store, record->name);
 }
 
 /* Refuse to overwrite a recording, or to use an area of another length, unless told to. */
@@ -58,7 +66,7 @@ static int check_area(const struct cli_record *record, const struct chario_area_
 							  "is being filled by chario put");
 }
 
-static int have_area(const struct cli_record *record)
+static int have_area(struct cli_record *record)
 {
 	bool append = record->options.flags & CHARIO_STREAM_APPEND;
 	struct chario_area_info area;
@@ -85,8 +93,9 @@ static int fail_stream(const struct cli_record *record, int err)
 	if (err == -ENOMEM)
 		return cli_say(
 			record->cli,
-			"there is no memory for the buffers\nfewer of them (--buffers), shorter ones "
-			"(--segment), or a higher limit of locked memory (ulimit -l) help");
+			"there is no memory for two buffers, which is what recording takes\n"
+			"shorter segments (--segment) or records (--record), or a higher limit of "
+			"locked memory (ulimit -l) help");
 	if (err == -EINVAL)
 		return cli_say(record->cli,
 			       "the recording in \"%s\" has segments of another length, or is "
@@ -127,6 +136,20 @@ static int open_stream(struct cli_record *record)
 		recorder->record_bytes, room);
 	chario_stream_close(record->stream);
 	return CLI_USAGE;
+}
+
+/* Say that the buffers are not the usual ones. */
+static void say_reduced(const struct cli_record *record)
+{
+	struct chario_stream_status status;
+	char segment[32];
+
+	if (chario_stream_get_status(record->stream, &status, sizeof(status)) || !status.reduced)
+		return;
+	cli_say(record->cli,
+		"the limit of locked memory (ulimit -l) leaves room for %" PRIu32
+		" buffers of %s, which is less than usual",
+		status.nr_buffers, cli_exact_size(segment, status.segment_bytes));
 }
 
 static int say_end(const struct cli_record *record)
@@ -214,8 +237,11 @@ static int run(struct cli_record *record)
 
 	if (!status)
 		status = open_stream(record);
-	if (status)
+	if (status) {
+		remove_created(record);
 		return status;
+	}
+	say_reduced(record);
 	recorder->size = sizeof(*recorder);
 	recorder->flags |= CHARIO_RECORDER_DRAIN;
 	recorder->part_ns = record->options.flush_ns;

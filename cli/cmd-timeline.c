@@ -3,6 +3,7 @@
  * chario timeline: record the stages of requests, of a program or for a time.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -94,20 +95,38 @@ static int record(const struct cli *cli, const struct timeline_job *job,
 	return status ? status : err;
 }
 
-/* While it records, the program does not hold the disk itself open. */
-static int open_timeline(struct cli *cli, const struct timeline_job *job,
-			 struct chario_timeline **timeline)
+/* Make rings as long as asked for or, if nobody asked, as the limit of locked memory allows. */
+static int make_rings(const struct cli *cli, const struct timeline_job *job,
+		      struct chario_timeline **timeline)
 {
-	const struct chario_timeline_open options = {
-		.records = job->records,
+	struct chario_timeline_open options = {
+		.records = job->records ? job->records : DEFAULT_RECORDS,
 		.tags = TAGS,
 		.stop_above_ns = job->stop_above_ns,
 	};
 	int err;
 
+	while ((err = chario_timeline_open(cli->disk, &options, sizeof(options), timeline)) ==
+		       -ENOMEM &&
+	       !job->records && options.records > CHARIO_TIMELINE_RECORDS_MIN)
+		options.records /= 2;
+	if (!err && !job->records && options.records < DEFAULT_RECORDS)
+		cli_say(cli,
+			"the limit of locked memory (ulimit -l) leaves room for the last %" PRIu32
+			" records of a queue, not %d",
+			options.records, DEFAULT_RECORDS);
+	return err;
+}
+
+/* While it records, the program does not hold the disk itself open. */
+static int open_timeline(struct cli *cli, const struct timeline_job *job,
+			 struct chario_timeline **timeline)
+{
+	int err;
+
 	if (!cli_open_disk(cli))
 		return CLI_FAILED;
-	err = chario_timeline_open(cli->disk, &options, sizeof(options), timeline);
+	err = make_rings(cli, job, timeline);
 	chario_device_close(cli->disk);
 	cli->disk = NULL;
 	if (!err)
@@ -176,7 +195,7 @@ static int parse_options(struct cli *cli, struct timeline_job *job)
 
 int cmd_timeline(struct cli *cli)
 {
-	struct timeline_job job = { .records = DEFAULT_RECORDS };
+	struct timeline_job job = { 0 };
 	struct chario_timeline *timeline;
 	int status = parse_options(cli, &job);
 

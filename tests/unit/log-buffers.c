@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -97,7 +98,7 @@ static int free_fenced(struct chario_buffer *buffer)
 	return err;
 }
 
-int log_buffer_create(struct chario_buffer *buffer, struct chario_buffer_create *wanted)
+static int create(struct chario_buffer *buffer, struct chario_buffer_create *wanted)
 {
 	const struct log_file *file = buffer->device->data;
 	struct log_spare *spare;
@@ -117,6 +118,29 @@ int log_buffer_create(struct chario_buffer *buffer, struct chario_buffer_create 
 	return err;
 }
 
+/* Count bytes of buffers, up to the limit.  Returns 0 or -ENOMEM, as the module would. */
+static int lock_bytes(struct log_disk *disk, uint64_t bytes)
+{
+	if (disk->most_locked && disk->locked + bytes > disk->most_locked)
+		return -ENOMEM;
+	disk->locked += bytes;
+	return 0;
+}
+
+int log_buffer_create(struct chario_buffer *buffer, struct chario_buffer_create *wanted)
+{
+	struct log_disk *disk = ((const struct log_file *)buffer->device->data)->disk;
+	uint64_t bytes = wanted->bytes;
+	int err = lock_bytes(disk, bytes);
+
+	if (err)
+		return err;
+	err = create(buffer, wanted);
+	if (err)
+		disk->locked -= bytes;
+	return err;
+}
+
 static int free_to_spare(struct log_disk *disk, struct chario_buffer *buffer)
 {
 	int err;
@@ -133,8 +157,15 @@ static int free_to_spare(struct log_disk *disk, struct chario_buffer *buffer)
 int log_buffer_free(struct chario_buffer *buffer)
 {
 	const struct log_file *file = buffer->device->data;
+	uint64_t bytes = buffer->bytes;
+	int err;
 
 	if (buffer->kind != CHARIO_BUFFER_POOL)
-		return chario_memory_free(buffer);
-	return file->disk->has_spare ? free_to_spare(file->disk, buffer) : free_fenced(buffer);
+		err = chario_memory_free(buffer);
+	else
+		err = file->disk->has_spare ? free_to_spare(file->disk, buffer) :
+					      free_fenced(buffer);
+	if (!err)
+		file->disk->locked -= bytes;
+	return err;
 }

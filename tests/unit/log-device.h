@@ -126,6 +126,8 @@ struct log_spare;
  * @slow_one_in: writes and flushes of which one, by @slow_random, lets others pass; 0 for
  *	none
  * @slow_random: says which
+ * @most_locked: bytes of buffers that may be there at a time; 0 for no limit
+ * @locked: bytes of buffers that are there
  * @has_spare: memory of buffers that are freed is kept for the next
  * @spare: that memory
  */
@@ -153,6 +155,8 @@ struct log_disk {
 	unsigned int nr_held;
 	uint64_t slow_one_in;
 	uint64_t slow_random;
+	uint64_t most_locked;
+	uint64_t locked;
 	bool has_spare;
 	struct log_spare *spare;
 };

@@ -190,6 +190,104 @@ static void test_refused(void)
 	EQUAL(fit.segments, 75);
 }
 
+/* struct limit - the buffers that a limit of locked memory leaves */
+struct limit {
+	uint64_t limit;
+	uint32_t asked_bytes, asked_buffers, record_bytes;
+	uint64_t segment_bytes; /* 0 if there is no memory */
+	uint32_t nr_buffers;
+};
+
+#define OF_LIMIT (64 * MIB)
+
+/* The store has 512 KiB, and each search of the head 4. */
+static const struct limit limits[] = {
+	{ OF_LIMIT, 0, 0, 0, 4 * MIB, 8 },
+	{ 32 * MIB, 0, 0, 0, 4 * MIB, 4 },
+	{ 8 * MIB, 0, 0, 0, MIB, 4 },
+	{ MIB, 0, 0, 0, 64 * KIB, 4 },
+	{ 8 * MIB, 0, 8, 0, 512 * KIB, 8 },
+	{ 10 * MIB, 4 * MIB, 0, 0, 4 * MIB, 2 },
+	{ 8 * MIB, 4 * MIB, 8, 0, 0, 0 },
+	{ 4 * MIB, 0, 0, MIB, MIB + 4 * KIB, 2 },
+	{ 2 * MIB, 0, 0, MIB, 0, 0 },
+};
+
+static int open_limited(const struct limit *limit, uint32_t flags)
+{
+	const struct chario_stream_options options = {
+		.size = sizeof(options),
+		.flags = flags,
+		.segment_bytes = limit->asked_bytes,
+		.nr_buffers = limit->asked_buffers,
+		.record_bytes = limit->record_bytes,
+	};
+
+	return rig_open(&options);
+}
+
+/* What is recorded beside a reader is read, all inside of the limit, and the same appended. */
+static void record_limited(const struct limit *limit)
+{
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.segment_bytes, limit->segment_bytes);
+	EQUAL(rig.status.nr_buffers, limit->nr_buffers);
+	EQUAL(rig.status.reduced, limit->limit < OF_LIMIT);
+	EQUAL(rig_record(0, 20, 150000), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_close(), 0);
+	EQUAL(open_limited(limit, CHARIO_STREAM_APPEND), 0);
+	EQUAL(rig_record(20, 30, 150000), 0);
+	CHECK(rig_holds(0, 30));
+	rig_close_reader();
+}
+
+static void test_limit(void)
+{
+	rig_end();
+	rig_begin(OF_LIMIT, false);
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]) && !tap_failed; i++) {
+		uint64_t locked = rig.disk->locked;
+
+		printf("# limit %zu\n", i);
+		rig.disk->most_locked = limits[i].limit;
+		EQUAL(open_limited(&limits[i], 0), limits[i].segment_bytes ? 0 : -ENOMEM);
+		if (limits[i].segment_bytes)
+			record_limited(&limits[i]);
+		EQUAL(rig.disk->locked, locked);
+	}
+}
+
+/* A recording with long segments is read where there is little memory, also what lies apart. */
+static void test_limited_reader(void)
+{
+	const uint64_t bytes = 3 * MIB;
+	struct chario_buffer *buffer;
+
+	rig_end();
+	rig_begin(OF_LIMIT, false);
+	EQUAL(chario_buffer_pool(chario_store_device(rig.store), bytes, 0, &buffer), 0);
+	lab_fill(chario_buffer_memory(buffer), bytes, 3);
+	EQUAL(rig_open(NULL), 0);
+	EQUAL(rig_record(0, 3, 2 * MIB), 0);
+	EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, bytes, 0, 0, -1, NULL), 0);
+	EQUAL(rig_close(), 0);
+	chario_buffer_free(buffer);
+	rig.disk->most_locked = MIB;
+	CHECK(rig_holds(0, 4));
+	/* A block that cannot be read costs its records only, as without a limit. */
+	rig_close_reader();
+	rig.disk->faults.bad[0] = (struct log_place){
+		.offset = lab_area_offset(rig.store) + 3 * MIB,
+		.bytes = 4096,
+	};
+	rig.disk->faults.error = -EIO;
+	EQUAL(rig_open_reader(), 0);
+	CHECK(rig_is_next(0));
+	EQUAL(rig_next(), 0);
+	EQUAL(rig.record.missing, 1);
+}
+
 static const struct tap_test tests[] = {
 	{ "95 % of an area holds data and what names them", test_share },
 	{ "short records are dense where that is asked for", test_dense },
@@ -197,6 +295,8 @@ static const struct tap_test tests[] = {
 	{ "copies of any length fill an area", test_copies },
 	{ "a record that lies in pieces", test_pieces },
 	{ "what does not fit, and what is asked wrongly", test_refused },
+	{ "buffers fit a limit of locked memory", test_limit },
+	{ "long segments are read in little memory", test_limited_reader },
 };
 
 TAP_MAIN(tests, before, rig_end)

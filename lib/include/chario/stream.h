@@ -160,7 +160,8 @@ int chario_stream_get_fit(uint64_t area_bytes, const struct chario_stream_option
  *	does not fit has to wait
  * @least_free_buffers: smallest number of free buffers so far
  * @in_flight: number of batches, usually segments, that are being written
- * @reserved: zero
+ * @reduced: 1 if @nr_buffers or @segment_bytes are less than usual, because there was no
+ *	memory for more, see chario_stream_open()
  * @late: number of segments that took longer than @late_ns of the options
  * @late_ns: total time beyond @late_ns in nanoseconds
  * @longest_ns: longest time of a segment in nanoseconds
@@ -187,7 +188,7 @@ struct chario_stream_status {
 	uint32_t free_buffers;
 	uint32_t least_free_buffers;
 	uint32_t in_flight;
-	uint32_t reserved;
+	uint32_t reduced;
 	uint64_t late;
 	uint64_t late_ns;
 	uint64_t longest_ns;
@@ -230,7 +231,9 @@ struct chario_stream_room {
  *
  * The old content of the area is lost, unless CHARIO_STREAM_APPEND is set: then the head is
  * found, and the recording continues after its last whole record.  The call changes the
- * table once, or not at all with APPEND.  It allocates all memory that recording needs.
+ * table once, or not at all with APPEND.  It allocates all memory that recording needs.  If
+ * RLIMIT_MEMLOCK does not allow the usual buffers, it chooses fewer and, in a new recording,
+ * shorter ones, of 64 KiB at least, unless the options have their number or length.
  *
  * Context: may sleep.  A stream is for one producer thread; other threads may call
  * chario_stream_service(), chario_stream_get_status(), chario_stream_wait() and
@@ -239,7 +242,7 @@ struct chario_stream_room {
  * -ENODATA with APPEND if it has no recording; -EINVAL if an option is out of its range;
  * -EBUSY if a move of the area was interrupted, which chario_store_defrag() completes;
  * -EOPNOTSUPP if the logical block of the disk is longer than 4096; -EUCLEAN if the table
- * has impossible values; -ENOMEM, also if RLIMIT_MEMLOCK does not allow the buffers; and
+ * has impossible values; -ENOMEM, also if RLIMIT_MEMLOCK does not allow two buffers; and
  * the errors of chario_area_open().
  */
 int chario_stream_open(struct chario_store *store, const char *name,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "device/ops.h"
 #include "system/process.h"
@@ -24,6 +25,29 @@ int chario_pool_create(struct chario_pool *pool, struct chario_device *device, s
 	else
 		pool->memory = chario_buffer_memory(pool->buffer);
 	return err;
+}
+
+/* Least bytes of a buffer, and a divisor of them: a shorter one would cost many commands. */
+#define FITTING_LEAST ((size_t)64 << 10)
+
+int chario_pool_create_fitting(struct chario_pool *pool, struct chario_device *device, size_t bytes)
+{
+	size_t fitting = bytes;
+	int err = chario_pool_create(pool, device, bytes, 0);
+
+	while (err == -ENOMEM && fitting > FITTING_LEAST) {
+		fitting = MAX(fitting / 2 / FITTING_LEAST, 1) * FITTING_LEAST;
+		err = chario_pool_create(pool, device, fitting, 0);
+	}
+	if (err || fitting == bytes)
+		return err;
+	pool->copy = calloc(1, bytes);
+	if (!pool->copy) {
+		chario_pool_destroy(pool);
+		return -ENOMEM;
+	}
+	pool->memory = pool->copy;
+	return 0;
 }
 
 int chario_pool_copy(struct chario_pool *pool)
@@ -67,6 +91,15 @@ int chario_pool_take(const struct chario_pool *pool, uint64_t offset, size_t byt
 
 	if (!err && pool->copy)
 		memcpy(pool->copy + offset, chario_buffer_memory(pool->buffer) + offset, bytes);
+	return err;
+}
+
+int chario_pool_take_piece(const struct chario_pool *pool, uint64_t at, size_t bytes)
+{
+	int err = sync_bytes(pool, 0, bytes, CHARIO_SYNC_FOR_CPU);
+
+	if (!err && pool->copy)
+		memcpy(pool->copy + at, chario_buffer_memory(pool->buffer), bytes);
 	return err;
 }
 

@@ -17,7 +17,8 @@
  * struct chario_pool - memory for transfers
  * @buffer: buffer for transfers
  * @memory: address for the CPU: of the buffer, or @copy
- * @copy: copy of what has been read, or NULL, see chario_pool_copy()
+ * @copy: copy of what has been read, or NULL, see chario_pool_copy() and
+ *	chario_pool_create_fitting()
  * @sync: true if DMA is not coherent
  * @owner: process that created the pool.  A child of fork(2) has the same memory and
  *	the same buffer of the same open file, but no lock against its parent
@@ -33,6 +34,13 @@ struct chario_pool {
 /* Create a pool; @flags are those of chario_buffer_pool().  Returns 0 or a negative errno. */
 int chario_pool_create(struct chario_pool *pool, struct chario_device *device, size_t bytes,
 		       unsigned int flags);
+
+/*
+ * Create a pool for reading.  If the limit of locked memory does not allow @bytes, its buffer is
+ * shorter, and @copy has @bytes: see chario_pool_take_piece().  Returns 0 or a negative errno.
+ */
+int chario_pool_create_fitting(struct chario_pool *pool, struct chario_device *device,
+			       size_t bytes);
 
 /*
  * Keep what is read in a copy as well, which the CPU can write to: the memory of a character
@@ -65,5 +73,8 @@ int chario_pool_write(const struct chario_pool *pool, uint64_t offset, size_t by
 /* Hand memory to the drive before a transfer; take it back after a transfer has written to it. */
 int chario_pool_give(const struct chario_pool *pool, uint64_t offset, size_t bytes);
 int chario_pool_take(const struct chario_pool *pool, uint64_t offset, size_t bytes);
+
+/* Take a piece that has been read to the start of the buffer, and belongs at @at of @memory. */
+int chario_pool_take_piece(const struct chario_pool *pool, uint64_t at, size_t bytes);
 
 #endif /* CHARIO_POOL_H */

@@ -7,7 +7,10 @@
 #include "device/ops.h"
 #include "store/area-inner.h"
 
-#define BOUNCE_BYTES (1U << 20)
+#define BOUNCE_BYTES ((size_t)1 << 20)
+
+/* A shorter one also does, if the locked memory of the process is limited. */
+#define BOUNCE_LEAST_BYTES ((size_t)64 << 10)
 
 uint64_t chario_area_place(const struct chario_area *area, uint64_t offset, uint64_t bytes,
 			   uint64_t *disk_offset)
@@ -97,7 +100,7 @@ struct window {
 	size_t wanted;
 };
 
-static struct window window_at(uint64_t offset, size_t bytes)
+static struct window window_at(const struct chario_area *area, uint64_t offset, size_t bytes)
 {
 	struct window window = {
 		.skip = offset % CHARIO_STORE_BLOCK,
@@ -105,7 +108,7 @@ static struct window window_at(uint64_t offset, size_t bytes)
 	size_t whole;
 
 	window.offset = offset - window.skip;
-	window.wanted = BOUNCE_BYTES - window.skip;
+	window.wanted = chario_buffer_bytes(area->bounce.buffer) - window.skip;
 	window.wanted = MIN(window.wanted, bytes);
 	whole = window.skip + window.wanted + CHARIO_STORE_BLOCK - 1;
 	window.bytes = whole / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
@@ -177,7 +180,12 @@ static int have_bounce(struct chario_area *area)
 		return -EPERM;
 	if (area->bounce.buffer)
 		return 0;
-	return chario_pool_create(&area->bounce, area->store->device, BOUNCE_BYTES, 0);
+	for (size_t bytes = BOUNCE_BYTES;; bytes /= 2) {
+		int err = chario_pool_create(&area->bounce, area->store->device, bytes, 0);
+
+		if (err != -ENOMEM || bytes <= BOUNCE_LEAST_BYTES)
+			return err;
+	}
 }
 
 /* Move bytes from @offset on, as far as the area goes, a window at a time. */
@@ -193,7 +201,7 @@ static ssize_t move_windows(struct chario_area *area, unsigned char *memory, siz
 	pthread_mutex_lock(&area->mutex);
 	err = have_bounce(area);
 	while (done < bytes && !err) {
-		struct window window = window_at(offset + done, bytes - done);
+		struct window window = window_at(area, offset + done, bytes - done);
 
 		err = move_one(area, &window, memory + done);
 		if (!err)

@@ -14,7 +14,10 @@
 #include "device/ops.h"
 #include "store/inner.h"
 
-#define COPY_BYTES (4U << 20)
+#define COPY_BYTES ((size_t)4 << 20)
+
+/* A shorter buffer also does, if the locked memory of the process is limited. */
+#define COPY_LEAST_BYTES ((size_t)64 << 10)
 
 /* Bytes between two updates of the table, unless a short distance asks for fewer. */
 #define STEP_BYTES (64ULL << 20)
@@ -34,7 +37,7 @@ int chario_move_begin(struct chario_store *store, uint64_t slot, uint64_t offset
 static int copy(struct chario_buffer *buffer, uint64_t from, uint64_t to, uint64_t bytes)
 {
 	while (bytes) {
-		size_t part = bytes < COPY_BYTES ? (size_t)bytes : COPY_BYTES;
+		size_t part = (size_t)MIN(bytes, chario_buffer_bytes(buffer));
 		ssize_t moved = chario_buffer_outlast(
 			buffer, chario_buffer_read(buffer, 0, part, from, 0), part);
 
@@ -121,13 +124,23 @@ static int look(struct chario_store *store, uint64_t slot, struct store_fields *
 	return 0;
 }
 
+/* The CPU never accesses the bytes, so they need no syncing. */
+static int make_buffer(struct chario_device *device, struct chario_buffer **buffer)
+{
+	size_t bytes = COPY_BYTES;
+	int err;
+
+	do
+		err = chario_buffer_pool(device, bytes, CHARIO_BUFFER_STREAMING, buffer);
+	while (err == -ENOMEM && (bytes /= 2) >= COPY_LEAST_BYTES);
+	return err;
+}
+
 int chario_move_run(struct store_move *move)
 {
 	struct chario_buffer *buffer;
 	struct store_fields fields;
-	/* The CPU never accesses the bytes, so they need no syncing. */
-	int ret = chario_buffer_pool(move->store->device, COPY_BYTES, CHARIO_BUFFER_STREAMING,
-				     &buffer);
+	int ret = make_buffer(move->store->device, &buffer);
 
 	if (ret)
 		return ret;

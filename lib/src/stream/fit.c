@@ -15,7 +15,12 @@
 #define BUFFERS_MAX     64U
 #define BUFFERS_DEFAULT 8U
 #define BUFFERS_FEW     3U
+#define BUFFERS_LESS    4U
+#define BUFFERS_LEAST   2U
 #define MEMORY_WANTED   (64U << 20)
+
+/* Shortest segment that is chosen because the locked memory of the process is limited. */
+#define SEGMENT_LEAST (64U << 10)
 
 /* Smallest number of segments in an area, unless the caller says otherwise. */
 #define SEGMENTS_WANTED      16U
@@ -110,11 +115,12 @@ static uint32_t fit_rooms(uint64_t area_bytes, uint32_t usual, const struct grid
 	return best;
 }
 
-static uint32_t choose_segment(const struct chario_stream_options *options, uint64_t area_bytes)
+/* Choose a length of segments, not longer than @usual unless a record is. */
+static uint32_t choose_segment(const struct chario_stream_options *options, uint64_t area_bytes,
+			       uint32_t usual)
 {
 	const struct grid grid = grid_of(options);
 	bool ring = options->flags & CHARIO_STREAM_RING;
-	uint32_t usual = SEGMENT_DEFAULT;
 	uint32_t wanted = ring ? RING_SEGMENTS_WANTED : SEGMENTS_WANTED;
 
 	while (usual > CHARIO_DISK_SEGMENT_MIN && area_bytes / usual < wanted)
@@ -137,12 +143,36 @@ int chario_stream_choose_segments(struct chario_stream_options *options, uint64_
 				  uint64_t *slots)
 {
 	if (!options->segment_bytes)
-		options->segment_bytes = choose_segment(options, area_bytes);
+		options->segment_bytes = choose_segment(options, area_bytes, SEGMENT_DEFAULT);
 	*slots = area_bytes / options->segment_bytes;
 	if (*slots < 2)
 		return -ENOSPC;
 	chario_stream_choose_buffers(options, *slots);
 	return 0;
+}
+
+/*
+ * Four buffers hide the time of a write as well as eight.  With fewer the producer waits more
+ * often, so that shorter segments are chosen before them.
+ */
+bool chario_stream_choose_less(struct chario_stream_options *options,
+			       const struct chario_stream_options *asked, uint64_t area_bytes)
+{
+	bool may_shorten = area_bytes && !asked->segment_bytes;
+	uint32_t least = BUFFERS_LESS, bytes = options->segment_bytes;
+
+	if (may_shorten)
+		bytes = choose_segment(options, area_bytes, options->segment_bytes / 2);
+	may_shorten = bytes >= SEGMENT_LEAST && bytes < options->segment_bytes;
+	if (!may_shorten)
+		least = BUFFERS_LEAST;
+	if (!asked->nr_buffers && options->nr_buffers > least) {
+		options->nr_buffers = MAX(options->nr_buffers / 2, least);
+		return true;
+	}
+	if (may_shorten)
+		options->segment_bytes = bytes;
+	return may_shorten;
 }
 
 int chario_stream_get_fit(uint64_t area_bytes, const struct chario_stream_options *options,

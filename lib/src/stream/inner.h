@@ -332,6 +332,14 @@ int chario_stream_check_options(const struct chario_stream_options *options);
 int chario_stream_choose_segments(struct chario_stream_options *options, uint64_t area_bytes,
 				  uint64_t *slots);
 
+/*
+ * Choose fewer buffers, or shorter segments, because there is no memory for @options; @asked
+ * are those of the caller, and @area_bytes is 0 if the segments of the area stay as they are.
+ * Returns whether there is such a choice.
+ */
+bool chario_stream_choose_less(struct chario_stream_options *options,
+			       const struct chario_stream_options *asked, uint64_t area_bytes);
+
 /* Choose the number of buffers if the caller did not; the length of a segment is known. */
 void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_t slots);
 

@@ -80,17 +80,63 @@ static int get_random(uint64_t *number)
 	return ret == sizeof(*number) ? 0 : ret < 0 ? -errno : -EIO;
 }
 
-/* Plan a new recording and its entry in the table. */
+/* Bytes that are left of the locked memory, for reading the area and its table. */
+#define SPARE_BYTES (64U << 10)
+
+/* Make the buffers, if that leaves some memory. */
+static int make_buffers(struct chario_stream *stream, size_t spare_bytes)
+{
+	const struct chario_stream_options *options = &stream->options;
+	struct chario_pool spare = { 0 };
+	int err = chario_pool_create(&stream->pool, stream->device,
+				     (size_t)options->segment_bytes * options->nr_buffers,
+				     CHARIO_BUFFER_SOURCE);
+
+	if (err)
+		return err;
+	err = chario_pool_create(&spare, stream->device, spare_bytes, CHARIO_BUFFER_SOURCE);
+	chario_pool_destroy(err ? &stream->pool : &spare);
+	return err;
+}
+
+/*
+ * Make the buffers: as many and as long as the options say or, if there is no memory for that,
+ * fewer and shorter ones, as far as the caller has not asked for them.  Those leave memory for a
+ * reader, if there is a choice.
+ */
+static int make_pool(struct chario_stream *stream, const struct chario_stream_options *asked,
+		     uint64_t area_bytes)
+{
+	struct chario_stream_options *options = &stream->options;
+
+	for (;;) {
+		struct chario_stream_options less = *options;
+		bool has_choice = chario_stream_choose_less(&less, asked, area_bytes);
+		bool leaves = has_choice && stream->status.reduced;
+		int err = make_buffers(stream, leaves ? options->segment_bytes : SPARE_BYTES);
+
+		if (err != -ENOMEM || !has_choice)
+			return err;
+		*options = less;
+		stream->status.reduced = 1;
+	}
+}
+
+/* Plan a new recording and its entry in the table, and make its buffers. */
 static int plan_new(struct chario_stream *stream, struct chario_area_stream *entry)
 {
+	const struct chario_stream_options asked = stream->options;
 	struct chario_area_info info;
 	uint64_t slots;
 	int err = chario_area_get_info(stream->area, &info, sizeof(info));
 
 	if (!err)
 		err = chario_stream_choose_segments(&stream->options, info.allocated_bytes, &slots);
+	if (!err)
+		err = make_pool(stream, &asked, info.allocated_bytes);
 	if (err)
 		return err;
+	slots = info.allocated_bytes / stream->options.segment_bytes;
 	entry->segment_bytes = stream->options.segment_bytes;
 	entry->ring = stream->options.flags & CHARIO_STREAM_RING;
 	entry->nr_buffers = choose_window(stream, slots, entry->ring);
@@ -191,6 +237,15 @@ static int plan_append(struct chario_stream *stream, struct chario_area_stream *
 	return 0;
 }
 
+/* The segments of a recording that is continued stay as they are. */
+static int make_pool_of_append(struct chario_stream *stream)
+{
+	const struct chario_stream_options asked = stream->options;
+
+	chario_stream_choose_buffers(&stream->options, stream->tape.slots);
+	return make_pool(stream, &asked, 0);
+}
+
 /* Mark a ring as not ended in the table before any of it is overwritten. */
 static int begin_append(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
@@ -283,19 +338,15 @@ static int set_up(struct chario_stream *stream, struct chario_store *store, cons
 		err = append ? plan_append(stream, &entry) : plan_new(stream, &entry);
 	if (!err)
 		err = chario_tape_init(&stream->tape, stream->area, &entry);
+	if (!err && append)
+		err = make_pool_of_append(stream);
 	if (err)
 		return err;
-	chario_stream_choose_buffers(&stream->options, stream->tape.slots);
 	stream->status.least_free_buffers = stream->options.nr_buffers;
 	stream->clean_from = stream->tape.ring ? 0 : UINT64_MAX;
 	err = find_place(stream);
 	if (!err)
 		err = get_random(&stream->part);
-	if (!err)
-		err = chario_pool_create(&stream->pool, stream->device,
-					 (size_t)stream->options.segment_bytes *
-						 stream->options.nr_buffers,
-					 CHARIO_BUFFER_SOURCE);
 	if (!err)
 		err = make_batches(stream);
 	if (!err)

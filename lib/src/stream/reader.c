@@ -23,8 +23,8 @@ int chario_reader_open(struct chario_store *store, const char *name, struct char
 	if (!err)
 		err = chario_tape_init(&made->tape, made->area, &entry);
 	if (!err)
-		err = chario_pool_create(&made->pile.pool, made->area->store->device,
-					 made->tape.segment_bytes, 0);
+		err = chario_pool_create_fitting(&made->pile.pool, made->area->store->device,
+						 made->tape.segment_bytes);
 	if (err) {
 		chario_reader_close(made);
 		return err;
@@ -57,8 +57,8 @@ static int fetch(struct chario_reader *reader, struct chario_piece *piece)
 	int ret = 0;
 
 	if (!reader->external.buffer)
-		ret = chario_pool_create(&reader->external, reader->area->store->device,
-					 tape->segment_bytes, 0);
+		ret = chario_pool_create_fitting(&reader->external, reader->area->store->device,
+						 tape->segment_bytes);
 	if (!ret)
 		ret = chario_tape_read(tape, reader->last.segment, piece->offset, bytes,
 				       &reader->external);

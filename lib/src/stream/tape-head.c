@@ -205,7 +205,8 @@ static int find_head(struct chario_tape *tape, struct chario_pile *pile, struct 
 int chario_tape_head(struct chario_tape *tape, struct chario_head *head)
 {
 	struct chario_pile pile = { 0 };
-	int err = chario_pool_create(&pile.pool, tape->area->store->device, tape->segment_bytes, 0);
+	int err = chario_pool_create_fitting(&pile.pool, tape->area->store->device,
+					     tape->segment_bytes);
 
 	if (err)
 		return err;

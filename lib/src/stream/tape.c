@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include <chario/stream.h>
 
@@ -54,14 +55,23 @@ static ssize_t read_place(struct chario_tape *tape, uint64_t segment, uint32_t o
 int chario_tape_read(struct chario_tape *tape, uint64_t segment, uint32_t offset, uint32_t bytes,
 		     const struct chario_pool *pool)
 {
-	ssize_t ret = read_place(tape, segment, offset, bytes, pool);
+	size_t room = chario_buffer_bytes(pool->buffer);
+	uint32_t part;
 
-	if (ret < 0)
-		return chario_pool_is_damage(ret) ? 0 : (int)ret;
-	if ((size_t)ret != bytes)
-		return 0;
-	ret = chario_pool_take(pool, 0, bytes);
-	return ret ? (int)ret : 1;
+	for (uint32_t at = 0; at < bytes; at += part) {
+		ssize_t ret;
+
+		part = (uint32_t)MIN(room, bytes - at);
+		ret = read_place(tape, segment, offset + at, part, pool);
+		if (ret < 0)
+			return chario_pool_is_damage(ret) ? 0 : (int)ret;
+		if ((size_t)ret != part)
+			return 0;
+		ret = chario_pool_take_piece(pool, at, part);
+		if (ret)
+			return (int)ret;
+	}
+	return 1;
 }
 
 int chario_tape_peek(struct chario_tape *tape, uint64_t segment, uint32_t offset,
@@ -94,11 +104,14 @@ bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment)
 	return chario_pool_is_damage(read_place(tape, segment, 0, CHARIO_DISK_BLOCK, &tape->block));
 }
 
-/* Read block by block; a block that cannot be read becomes zero. */
+/*
+ * Read block by block; a block that cannot be read becomes zero.  The memory of a character disk
+ * that is open for reading only cannot be written, so the blocks are put into a copy.
+ */
 static int read_blocks(struct chario_tape *tape, const struct chario_disk_batch *batch,
-		       uint32_t bytes, const struct chario_pool *pool)
+		       uint32_t bytes, struct chario_pool *pool)
 {
-	int ret = chario_pool_take(pool, 0, bytes);
+	int ret = pool->copy ? 0 : chario_pool_copy(pool);
 
 	for (uint32_t at = 0; at < bytes && !ret; at += CHARIO_DISK_BLOCK) {
 		ret = chario_tape_read(tape, batch->segment, batch->offset + at, CHARIO_DISK_BLOCK,

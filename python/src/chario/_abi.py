@@ -198,7 +198,7 @@ class StreamStatus(Struct):
     _fields_ = (
         *_u32("size", "durability"),
         *_u64("records", "bytes", "durable_records", "durable_bytes", "capacity_bytes", "segments"),
-        *_u32("segment_bytes", "nr_buffers", "free_buffers", "least_free_buffers", "in_flight", "reserved"),
+        *_u32("segment_bytes", "nr_buffers", "free_buffers", "least_free_buffers", "in_flight", "reduced"),
         *_u64("late", "late_ns", "longest_ns", "waits", "wait_ns", "lost_records", "lost_bytes", "retries", "flushes"),
         ("segment_ns", c_uint64 * 3),
     )

@@ -51,7 +51,10 @@ class Durability(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """The status of a recording; ``segment_ns`` is p50, p99 and p999 of the time of segments."""
+    """The status of a recording; ``segment_ns`` is p50, p99 and p999 of the time of segments.
+
+    ``reduced`` is 1 if the limit of locked memory allowed only fewer or shorter buffers than usual.
+    """
 
     durability: Durability
     records: int
@@ -65,6 +68,7 @@ class StreamStatus:
     free_buffers: int
     least_free_buffers: int
     in_flight: int
+    reduced: int
     late: int
     late_ns: int
     longest_ns: int

@@ -66,3 +66,23 @@ def check(machine: Machine, store: str) -> None:
     machine.must(f"chario check {store} && chario cat --store {store} flight | cmp - {SOURCE}")
     machine.must(f"chario get --force --store {store} flight /run/back && cmp {SOURCE} /run/back && rm /run/back")
     machine.must(f"chario replay --store {store} camera | cmp - {SOURCE}")
+
+
+def test_little_locked_memory(machine: Machine) -> None:
+    """A user with Debian's limit, 8 MiB, records, replays and traces; buffers that he asks for leave no area behind."""
+    assert machine.chario("bind", machine.address(0)).rc == OK
+    disk = machine.disks(0)[0]
+    machine.must(f"chario format {disk} && chmod 666 {disk}")
+    asked = f"chario record --late-ms 600000 --store {disk} --size 16M"
+    script = (
+        f"{asked} camera <{SOURCE} && chario replay --store {disk} camera | cmp - {SOURCE} && "
+        f"{asked} --append camera <{SOURCE} && "
+        f"(ulimit -l 1024; chario timeline --seconds 0.1 {disk} >/dev/null); "
+        f"{asked} --segment 4M --buffers 4 refused <{SOURCE}"
+    )
+    done = machine.guest.run(f"ulimit -l 8192; setpriv --reuid=65534 --clear-groups sh -c '{script}'")
+    assert (done.rc, done.stderr.count("limit of locked memory")) == (FAILED, 4), done
+    listed = json.loads(machine.must(f"chario ls --json --store {disk}"))
+    assert [area["name"] for area in listed["areas"]] == ["camera"]
+    machine.must(f"chmod 600 {disk}")
+    assert machine.chario("unbind", machine.address(0)).rc == OK
