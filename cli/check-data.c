@@ -25,6 +25,7 @@
  * @done_bytes: bytes read so far
  * @findings: findings for programs
  * @nr_lost: number of areas with losses
+ * @nr_notes: number of areas that a power cut has taken something from that was not durable
  */
 struct check {
 	const struct cli *cli;
@@ -33,7 +34,8 @@ struct check {
 	struct cli_progress progress;
 	uint64_t done_bytes;
 	struct json_object *findings;
-	int nr_lost;
+	unsigned int nr_lost;
+	unsigned int nr_notes;
 };
 
 /**
@@ -41,11 +43,13 @@ struct check {
  * @blocks: number of blocks that cannot be read
  * @first: offset of the first of them in bytes
  * @records: number of records that are missing and were not lost when recording
+ * @undurable: number of other records that are missing, and were not durable
  */
 struct loss {
 	uint64_t blocks;
 	uint64_t first;
 	uint64_t records;
+	uint64_t undurable;
 };
 
 /* In an area that is being filled, the rest is undefined. */
@@ -141,9 +145,14 @@ static int read_records(struct check *check, struct chario_reader *reader, struc
 		return err;
 	lost = recording.lost_records - recording.lost_before;
 	/* While there is a producer, records on their way also count as missing. */
-	if (!recording.live && missing > lost)
-		loss->records = missing - lost;
-	return 0;
+	if (recording.live || missing <= lost)
+		return 0;
+	loss->records = missing - lost;
+	err = chario_reader_count_undurable(reader, &loss->undurable);
+	if (loss->undurable > loss->records)
+		loss->undurable = loss->records;
+	loss->records -= loss->undurable;
+	return err;
 }
 
 static int read_recording(struct check *check, const struct chario_area_info *info,
@@ -202,6 +211,32 @@ static void tell_loss(struct check *check, const struct chario_area_info *info,
 	json_object_array_add(check->findings, object);
 }
 
+/* Records that were not durable are no loss: the producer was not told that they are there. */
+static void tell_cut(struct check *check, const struct chario_area_info *info,
+		     const struct loss *loss)
+{
+	static const char advice[] = "nothing is to be done; records reach the disk in any order "
+				     "until they are durable";
+	struct json_object *object;
+	char count[48];
+
+	check->nr_notes++;
+	if (!check->cli->json) {
+		cli_print(
+			"note: %s missing that had not become durable, or were being overwritten, "
+			"when recording was cut off: \"%s\"\n  %s\n",
+			cli_count(count, loss->undurable, "record"), info->name, advice);
+		return;
+	}
+	object = cli_must(json_object_new_object());
+	cli_json_text(object, "damage", "data");
+	cli_json_text(object, "severity", "note");
+	cli_json_text(object, "name", info->name);
+	cli_json_number(object, "undurable_records", loss->undurable);
+	cli_json_text(object, "advice", advice);
+	json_object_array_add(check->findings, object);
+}
+
 static bool check_area(struct check *check, const struct chario_area_info *info)
 {
 	bool is_recording = info->flags & CHARIO_AREA_STREAM;
@@ -209,10 +244,12 @@ static bool check_area(struct check *check, const struct chario_area_info *info)
 	struct loss loss = { 0 };
 	int err = is_recording ? read_recording(check, info, &loss) : read_area(check, info, &loss);
 
-	if (loss.blocks || loss.records || err)
+	if (loss.blocks || loss.records || loss.undurable || err)
 		cli_progress_clear();
 	if (loss.blocks || loss.records)
 		tell_loss(check, info, &loss);
+	if (loss.undurable)
+		tell_cut(check, info, &loss);
 	/* Another process has removed the area, or begun a new recording in it. */
 	if (err && err != -ENOENT && err != -ESTALE)
 		cli_fail_area(check->cli, err, "cannot check \"%s\"", info->name);
@@ -238,14 +275,14 @@ static bool check_all(struct check *check, bool quiet)
 	return false;
 }
 
-int cli_check_data(struct cli *cli, bool quiet, struct json_object *findings)
+bool cli_check_data(struct cli *cli, bool quiet, struct cli_data *data)
 {
-	struct check check = { .cli = cli, .findings = findings };
+	struct check check = { .cli = cli, .findings = data->findings };
 	bool is_done;
 	int err;
 
 	if (!cli_open_store(cli, O_RDONLY))
-		return -1;
+		return false;
 	cli_interrupt_catch();
 	check.memory = cli_must(malloc(CHUNK_BYTES));
 	err = chario_store_each(cli->store, cli_areas_add, &check.list);
@@ -254,5 +291,7 @@ int cli_check_data(struct cli *cli, bool quiet, struct json_object *findings)
 	is_done = !err && check_all(&check, quiet);
 	free(check.memory);
 	free(check.list.areas);
-	return is_done ? check.nr_lost : -1;
+	data->nr_lost = check.nr_lost;
+	data->nr_notes = check.nr_notes;
+	return is_done;
 }

@@ -5,10 +5,22 @@
 
 #include "store.h"
 
-/*
- * Read all areas, and replay all recordings; losses are printed, or added to @findings with
- * --json.  Returns the number of areas with losses, or -1 after a message.
+/**
+ * struct cli_data - the result of a check of the data
+ * @findings: array that the findings are added to with --json
+ * @nr_lost: number of areas with losses
+ * @nr_notes: number of areas that lack records which were not durable
  */
-int cli_check_data(struct cli *cli, bool quiet, struct json_object *findings);
+struct cli_data {
+	struct json_object *findings;
+	unsigned int nr_lost;
+	unsigned int nr_notes;
+};
+
+/*
+ * Read all areas, and replay all recordings; findings are printed, or added to @data with
+ * --json.  Returns whether all was checked; if not, there was a message.
+ */
+bool cli_check_data(struct cli *cli, bool quiet, struct cli_data *data);
 
 #endif /* CHARIO_CLI_CHECK_DATA_H */

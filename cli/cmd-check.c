@@ -223,12 +223,13 @@ static int print_end(const struct report *report)
 /* Check the data of a store whose table can be read. */
 static bool check_data(struct report *report)
 {
-	int nr_lost = cli_check_data(report->cli, report->quiet, report->findings);
+	struct cli_data data = { .findings = report->findings };
 
-	if (nr_lost < 0)
+	if (!cli_check_data(report->cli, report->quiet, &data))
 		return false;
-	report->nr_findings += (unsigned int)nr_lost;
-	report->nr_lost += (unsigned int)nr_lost;
+	report->nr_findings += data.nr_lost + data.nr_notes;
+	report->nr_lost += data.nr_lost;
+	report->nr_notes += data.nr_notes;
 	return true;
 }
 

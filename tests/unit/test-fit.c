@@ -202,14 +202,10 @@ struct limit {
 
 /* The store has 512 KiB, and each search of the head 4. */
 static const struct limit limits[] = {
-	{ OF_LIMIT, 0, 0, 0, 4 * MIB, 8 },
-	{ 32 * MIB, 0, 0, 0, 4 * MIB, 4 },
-	{ 8 * MIB, 0, 0, 0, MIB, 4 },
-	{ MIB, 0, 0, 0, 64 * KIB, 4 },
-	{ 8 * MIB, 0, 8, 0, 512 * KIB, 8 },
-	{ 10 * MIB, 4 * MIB, 0, 0, 4 * MIB, 2 },
-	{ 8 * MIB, 4 * MIB, 8, 0, 0, 0 },
-	{ 4 * MIB, 0, 0, MIB, MIB + 4 * KIB, 2 },
+	{ OF_LIMIT, 0, 0, 0, 4 * MIB, 8 },  { 32 * MIB, 0, 0, 0, 4 * MIB, 4 },
+	{ 8 * MIB, 0, 0, 0, MIB, 4 },       { MIB, 0, 0, 0, 64 * KIB, 4 },
+	{ 8 * MIB, 0, 8, 0, 512 * KIB, 8 }, { 10 * MIB, 4 * MIB, 0, 0, 4 * MIB, 2 },
+	{ 8 * MIB, 4 * MIB, 8, 0, 0, 0 },   { 4 * MIB, 0, 0, MIB, MIB + 4 * KIB, 2 },
 	{ 2 * MIB, 0, 0, MIB, 0, 0 },
 };
 

@@ -165,6 +165,24 @@ int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 		       struct chario_record *record);
 
 /**
+ * chario_reader_count_undurable() - count missing records that were not durable
+ * @reader: the reader; it has read the recording from its beginning, or from a place that it
+ *	went to
+ * @records: number of records, of those that were missing since then, that were not durable
+ *	when the last batch of their part was written that is there
+ *
+ * These records are what a power cut may take from a recording that was not closed, while a
+ * record behind them stays.  So are the oldest ones of a ring, in segments that were being
+ * overwritten; they are counted as well.  All other missing records were lost by the producer, or durable
+ * and are damaged.  The recording does not tell if a record has become durable after that
+ * batch: in the last moments before a power cut, a damaged record may count as not durable.
+ *
+ * Context: may sleep.
+ * Return: 0; -ENODATA if the area holds no recording any more; or an error of pread(2).
+ */
+int chario_reader_count_undurable(struct chario_reader *reader, uint64_t *records);
+
+/**
  * chario_reader_seek() - go to a record
  * @reader: the reader
  * @sequence: number of the record; if that record is gone, the next one present;

@@ -22,6 +22,7 @@
 
 #include "store/area-inner.h"
 #include "device/pool.h"
+#include "stream/losses.h"
 #include "stream/tape.h"
 
 /* Time that a reader sleeps between two looks, in nanoseconds. */
@@ -64,6 +65,7 @@ struct chario_reader_clock {
  * @looks: number of looks since the window was read
  * @end: number behind the last record, at the end of a recording that was ended
  * @clock: clock of the record that began last
+ * @losses: records that are missing and were not durable
  * @has_left: true if @left is known
  * @left: segment to be read to its end, see chario_reader_leave_run()
  */
@@ -88,6 +90,7 @@ struct chario_reader {
 	uint32_t looks;
 	uint64_t end;
 	struct chario_reader_clock clock;
+	struct chario_losses losses;
 	bool has_left;
 	uint64_t left;
 };

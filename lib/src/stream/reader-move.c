@@ -23,6 +23,7 @@ int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_b
 		return ret;
 	if (!goes_on(&reader->last, batch))
 		reader->done_bytes = 0;
+	chario_losses_pass(&reader->losses, batch, reader->has_expected && !reader->expected);
 	reader->last = *batch;
 	reader->loaded = true;
 	reader->settled = false;
@@ -41,6 +42,7 @@ void chario_reader_reset(struct chario_reader *reader)
 	reader->from_time_ns = 0;
 	reader->looks = 0;
 	reader->has_left = false;
+	chario_losses_reset(&reader->losses);
 }
 
 int chario_reader_reload(struct chario_reader *reader)
@@ -203,6 +205,8 @@ static int search(struct chario_reader *reader, bool live, struct chario_disk_ba
 	if (ret <= 0)
 		return ret;
 	newest = batch->segment;
+	if (tape->ring && reader->fresh && newest + tape->window >= tape->slots)
+		reader->losses.worn_end = newest + tape->window - tape->slots + 1;
 	if (newest >= tape->slots && next <= newest - tape->slots)
 		return chario_tape_oldest(tape, newest, batch);
 	if (newest < next)
@@ -281,6 +285,7 @@ static int leave_out(struct chario_reader *reader, const struct chario_disk_batc
 
 	if (ret != 1)
 		return ret;
+	chario_losses_pass(&reader->losses, batch, reader->has_expected && !reader->expected);
 	reader->last = *batch;
 	reader->done_bytes = 0;
 	reader->fresh = false;

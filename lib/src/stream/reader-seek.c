@@ -26,8 +26,8 @@ static uint64_t lost_before(const struct chario_disk_batch *batch)
 	return batch->lost_records > inside ? batch->lost_records - inside : 0;
 }
 
-static void fill(const struct chario_head *head, const struct chario_disk_batch *oldest,
-		 struct chario_recording *recording)
+static void fill(const struct chario_tape *tape, const struct chario_head *head,
+		 const struct chario_disk_batch *oldest, struct chario_recording *recording)
 {
 	const struct chario_disk_batch *last = &head->last;
 
@@ -41,7 +41,7 @@ static void fill(const struct chario_head *head, const struct chario_disk_batch 
 	recording->durable_records = head->ended ? head->records : last->durable_records;
 	recording->lost_records = last->lost_records;
 	recording->lost_bytes = last->lost_bytes;
-	recording->lost_before = lost_before(oldest);
+	recording->lost_before = last->segment < tape->slots ? 0 : lost_before(oldest);
 	recording->torn_segments = head->missing + !head->whole;
 }
 
@@ -87,7 +87,7 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 		ret = chario_tape_oldest(tape, head.last.segment, &oldest);
 		if (ret < 0)
 			return ret;
-		fill(&head, ret ? &oldest : &head.last, &all);
+		fill(tape, &head, ret ? &oldest : &head.last, &all);
 	}
 	ret = fill_end(reader, &all);
 	if (ret)
@@ -161,4 +161,22 @@ int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records)
 		return err;
 	records = MIN(records, recording.next_record - recording.first_record);
 	return chario_reader_seek(reader, recording.next_record - records);
+}
+
+/* Programs that write no times in batches may not have recorded the end in the table, either. */
+int chario_reader_count_undurable(struct chario_reader *reader, uint64_t *records)
+{
+	const struct chario_disk_batch *last = &reader->losses.batch;
+	const uint32_t flags = CHARIO_DISK_BATCH_END | CHARIO_DISK_BATCH_TIMES;
+	struct chario_area_stream entry;
+	int err = chario_area_get_stream(reader->area, &entry);
+	bool is_closed;
+
+	if (err)
+		return err;
+	is_closed = entry.session == reader->tape.session && entry.end.time_ns &&
+		    entry.end.sequence >= last->next_sequence;
+	is_closed |= (last->flags & flags) == CHARIO_DISK_BATCH_END;
+	*records = chario_losses_count(&reader->losses, is_closed);
+	return 0;
 }

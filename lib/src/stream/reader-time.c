@@ -255,9 +255,10 @@ static int jump(struct chario_reader *reader, uint64_t segment, uint64_t newest)
 
 	if (ret <= 0)
 		return ret;
+	reader->has_expected = false;
+	chario_losses_reset(&reader->losses);
 	ret = chario_reader_enter(reader, &batch);
 	reader->done_bytes = 0;
-	reader->has_expected = false;
 	return ret < 0 ? ret : 0;
 }
 

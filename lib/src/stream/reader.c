@@ -39,6 +39,7 @@ void chario_reader_close(struct chario_reader *reader)
 	if (!reader)
 		return;
 	free(reader->joined);
+	chario_losses_reset(&reader->losses);
 	chario_pool_destroy(&reader->external);
 	chario_pool_destroy(&reader->pile.pool);
 	chario_pool_destroy(&reader->tape.block);
@@ -194,6 +195,7 @@ static void give(struct chario_reader *reader, const struct chario_piece *piece,
 
 static void pass(struct chario_reader *reader, const struct chario_piece *piece)
 {
+	reader->losses.given++;
 	reader->expected = piece->record.sequence + 1;
 	reader->has_expected = true;
 	/* Later records may have earlier times, and must not be passed over. */

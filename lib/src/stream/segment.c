@@ -189,6 +189,8 @@ static void close_open(struct chario_stream *stream)
 	batch->state = CHARIO_BATCH_CLOSED;
 	batch->end = stream->cursor;
 	batch->header.next_sequence = stream->sequence;
+	batch->header.lost_records = stream->status.lost_records;
+	batch->header.lost_bytes = stream->status.lost_bytes;
 	stream->open = false;
 	stream->close_soon = false;
 }

@@ -54,8 +54,6 @@ static void sign(struct chario_stream *stream, struct chario_batch *batch)
 	header->records = batch->before.records;
 	header->position = batch->before.position;
 	header->durable_records = stream->durable.records;
-	header->lost_records = stream->status.lost_records;
-	header->lost_bytes = stream->status.lost_bytes;
 	header->time_ns = header->bytes > sizeof(*header) ? first->time_ns :
 							    chario_sys_clock(CLOCK_REALTIME);
 	add_times(batch, disk);
