@@ -85,6 +85,26 @@ static void test_fua(void)
 	}
 }
 
+/* A program that was killed may have left in the cache what is counted as durable from here on. */
+static void test_append(void)
+{
+	struct chario_stream_options options = rig_small;
+
+	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_record(0, 3, 5000), 0);
+	EQUAL(rig_close(), 0);
+	options.flags = CHARIO_STREAM_APPEND;
+	log_disk_record(rig.disk);
+	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.durable_records, 3);
+	EQUAL(rig.disk->nr_entries, 1);
+	EQUAL(rig.disk->entries[0].bytes, 0);
+	EQUAL(rig_close(), 0);
+	rig.disk->faults.flush = (struct log_fault){ 0, 1 };
+	EQUAL(rig_open(&options), -EIO);
+}
+
 /* A full segment is one write; what was not full goes on behind it. */
 static void test_writes(void)
 {
@@ -179,6 +199,7 @@ static const struct tap_test tests[] = {
 	{ "durable is what a flush has covered, in order", test_durable },
 	{ "without a cache there is no flush", test_no_cache },
 	{ "FUA flushes nothing", test_fua },
+	{ "who goes on flushes what was there before", test_append },
 	{ "a segment is one write", test_writes },
 	{ "what waits is written by time, and poll tells", test_time },
 	{ "missing records that were not durable are told apart", test_undurable },

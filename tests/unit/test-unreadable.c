@@ -142,15 +142,61 @@ static void test_behind_a_cut(void)
 	go_on(3, RECORDS - IN_SEGMENT);
 }
 
+/* Fill the area, without a word that this is the end. */
+static uint64_t fill_area(void)
+{
+	uint64_t sequence = 0;
+
+	while (!lab_write(rig.stream, sequence, RECORD_BYTES))
+		sequence++;
+	return sequence;
+}
+
+/* What may be in the last place of an area is not written over either. */
+static void test_last_place(void)
+{
+	uint64_t there, missing;
+
+	EQUAL(record_all(0, 0, 0), 0);
+	EQUAL(fill_area(), RIG_SLOTS * IN_SEGMENT);
+	stop_without_end();
+	spoil(RIG_SLOTS - 1, 0);
+	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 1), -ENOSPC);
+	EQUAL(rig_close(), 0);
+	log_disk_heal(rig.disk);
+	count(&there, &missing);
+	EQUAL(there, RIG_SLOTS * IN_SEGMENT);
+}
+
+/* A power cut leaves no more than a window that cannot be read: what is behind is damaged. */
+static void test_window(void)
+{
+	struct chario_stream_options options = rig_small;
+
+	options.flags = CHARIO_STREAM_RING;
+	options.durability = CHARIO_DURABILITY_FUA;
+	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_record(0, 2 * IN_SEGMENT, RECORD_BYTES), 0);
+	stop_without_end();
+	spoil(2, 0);
+	rig.disk->faults.bad[0].bytes = 20 * RIG_SEGMENT;
+	options.flags = CHARIO_STREAM_APPEND;
+	EQUAL(rig_open(&options), 0);
+	log_disk_record(rig.disk);
+	EQUAL(rig_record(0, IN_SEGMENT, RECORD_BYTES), 0);
+	EQUAL(rig_wait(), 0);
+	/* The window is that of a ring: an eighth of it. */
+	EQUAL(rig.disk->entries[0].offset,
+	      lab_area_offset(rig.store) + (2 + RIG_SLOTS / 8) * RIG_SEGMENT);
+}
+
 /* There is no room for the word that it has ended. */
 static void test_full(void)
 {
 	struct chario_recording recording;
-	uint64_t sequence = 0;
 
 	EQUAL(record_all(0, 0, 0), 0);
-	while (!lab_write(rig.stream, sequence, RECORD_BYTES))
-		sequence++;
+	fill_area();
 	EQUAL(rig_close(), 0);
 	EQUAL(rig_open_reader(), 0);
 	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
@@ -163,6 +209,8 @@ static const struct tap_test tests[] = {
 	{ "who goes on does not write over an end", test_behind_an_end },
 	{ "nor where nothing can be read", test_behind_an_end_without_any },
 	{ "nor over what was cut off", test_behind_a_cut },
+	{ "nor over the last place of an area", test_last_place },
+	{ "nor over a window of places, and no further", test_window },
 	{ "a recording that fills its area can be closed", test_full },
 };
 

@@ -6,6 +6,7 @@
 #include <endian.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/area-inner.h"
 #include "stream/format.h"
@@ -16,6 +17,10 @@
 #define SLOTS    32U
 #define BUFFERS  4U
 #define SEGMENTS 300U
+
+/* Of a recording of which some segments are lost, and buffers of one that is appended. */
+#define SHORT 24U
+#define MORE  16U
 
 static struct log_disk *disk;
 static struct chario_store *store;
@@ -37,13 +42,14 @@ static void end(void)
 }
 
 /* One write for each segment, as fast as the stream takes them. */
-static int record(enum chario_durability durability)
+static int record(enum chario_durability durability, unsigned int flags, uint32_t buffers,
+		  uint64_t segments)
 {
 	const struct chario_stream_options options = {
 		.size = sizeof(options),
-		.flags = CHARIO_STREAM_RING,
+		.flags = flags,
 		.segment_bytes = SEGMENT,
-		.nr_buffers = BUFFERS,
+		.nr_buffers = buffers,
 		.flush_bytes = SEGMENT,
 		.durability = durability,
 	};
@@ -52,7 +58,7 @@ static int record(enum chario_durability durability)
 
 	if (err)
 		return err;
-	for (uint64_t i = 0; i < SEGMENTS && !err; i++)
+	for (uint64_t i = 0; i < segments && !err; i++)
 		err = lab_write(stream, i, chario_stream_room_bytes(stream));
 	return chario_stream_close(stream) ?: err;
 }
@@ -107,21 +113,26 @@ static bool has_waited(size_t write)
 	return true;
 }
 
-static void try_window(bool cached, enum chario_durability durability)
+/* The segments that were written, all of which had to wait for the window. */
+static size_t count_waited(void)
 {
 	size_t count = 0;
 
+	for (size_t i = 0; i < disk->nr_entries; i++) {
+		if (segment_of(i) != UINT64_MAX && !has_waited(i))
+			return 0;
+		count += segment_of(i) != UINT64_MAX;
+	}
+	return count;
+}
+
+static void try_window(bool cached, enum chario_durability durability)
+{
 	begin(cached);
-	EQUAL(record(durability), 0);
+	EQUAL(record(durability, CHARIO_STREAM_RING, BUFFERS, SEGMENTS), 0);
 	EQUAL(read_window(), 0);
 	CHECK(window >= BUFFERS && window < SLOTS);
-	for (size_t i = 0; i < disk->nr_entries; i++) {
-		if (segment_of(i) == UINT64_MAX)
-			continue;
-		CHECK(has_waited(i));
-		count++;
-	}
-	CHECK(count >= SEGMENTS);
+	CHECK(count_waited() >= SEGMENTS);
 }
 
 static void test_flush(void)
@@ -144,11 +155,62 @@ static void test_no_cache(void)
 	try_window(false, CHARIO_DURABILITY_AUTO);
 }
 
+/* Readers know the window of the beginning only: it holds for what is appended, too. */
+static void test_append(void)
+{
+	begin(true);
+	EQUAL(record(CHARIO_DURABILITY_FUA, 0, BUFFERS, 3), 0);
+	EQUAL(read_window(), 0);
+	EQUAL(window, BUFFERS);
+	log_disk_record(disk);
+	EQUAL(record(CHARIO_DURABILITY_NONE, CHARIO_STREAM_APPEND, MORE, MORE), 0);
+	CHECK(count_waited() >= MORE);
+}
+
+/* Look for the head of a recording of which the segments between two are lost, and all behind. */
+static void find_newest(const unsigned char *whole, uint64_t before, uint64_t newest)
+{
+	const uint64_t offset = lab_area_offset(store);
+	struct chario_recording recording;
+	struct chario_reader *reader;
+	int err;
+
+	memcpy(disk->image, whole, disk->bytes);
+	for (uint64_t i = before + 1; i < SLOTS; i++)
+		if (i != newest)
+			memset(disk->image + offset + i * SEGMENT, 0, SEGMENT);
+	EQUAL(chario_reader_open(store, LAB_AREA, &reader), 0);
+	err = chario_reader_get_recording(reader, &recording, sizeof(recording));
+	chario_reader_close(reader);
+	EQUAL(err, 0);
+	/* A segment has one record, and nothing was said of an end. */
+	EQUAL(recording.next_record, newest + 1);
+}
+
+static void test_search(void)
+{
+	unsigned char *whole;
+
+	begin(true);
+	disk->slow_one_in = 0;
+	EQUAL(record(CHARIO_DURABILITY_FUA, 0, 2 * BUFFERS, SHORT), 0);
+	EQUAL(read_window(), 0);
+	EQUAL(window, 2 * BUFFERS);
+	whole = malloc(disk->bytes);
+	memcpy(whole, disk->image, disk->bytes);
+	for (uint64_t before = 0; before + window < SHORT; before++)
+		for (uint64_t i = 1; i <= window && !tap_failed; i++)
+			find_newest(whole, before, before + i);
+	free(whole);
+}
+
 static const struct tap_test tests[] = {
 	{ "no segment is written a window before one that is not flushed", test_flush },
 	{ "nor before one whose write is under way, with FUA", test_fua },
 	{ "the window holds where nothing else is to be durable", test_no_policy },
 	{ "and where there is no cache", test_no_cache },
+	{ "and where others append with more buffers", test_append },
+	{ "the newest segment is found wherever in the window it is", test_search },
 };
 
 TAP_MAIN(tests, tap_nothing, end)

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A change of two blocks of the table happens as a whole or not at all, whichever of its
+ * writes fails, and whatever reached the disk of that.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "store/inner.h"
+#include "store-rig.h"
+#include "tap.h"
+
+#define DISK_BYTES  (512U << 10)
+/* They are the first entries of their blocks. */
+#define SMALL       "area-0"
+#define LARGE       "area-10"
+#define SMALL_BYTES 4096
+#define LARGE_BYTES 8192
+/* The log; both copies of both blocks; the note. */
+#define WRITES      6
+
+static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 20 };
+
+static struct log_disk *disk;
+static struct chario_store *store;
+
+static void begin(void)
+{
+	disk = rig_begin(DISK_BYTES, 512, &layout, &store);
+}
+
+static void end(void)
+{
+	chario_store_close(store);
+	log_disk_destroy(disk);
+}
+
+static int make_areas(void)
+{
+	char name[16];
+	int err = 0;
+
+	for (int i = 0; i <= STORE_ENTRIES && !err; i++) {
+		snprintf(name, sizeof(name), "area-%d", i);
+		err = chario_store_create(store, name,
+					  i < STORE_ENTRIES ? SMALL_BYTES : LARGE_BYTES, 0);
+	}
+	return err;
+}
+
+/* Returns whether the names were exchanged, 0 or 1, or -1 if one of them was. */
+static int is_exchanged(struct chario_store *seen)
+{
+	uint64_t small = rig_info(seen, SMALL).bytes, large = rig_info(seen, LARGE).bytes;
+
+	if (small == SMALL_BYTES && large == LARGE_BYTES)
+		return 0;
+	return small == LARGE_BYTES && large == SMALL_BYTES ? 1 : -1;
+}
+
+/* The program that met the failure, and one that comes later, see the same before and after a change. */
+static void check_both(int should)
+{
+	struct rig_findings findings;
+	struct chario_store *other;
+
+	EQUAL(rig_open(disk, O_RDWR, &other), 0);
+	EQUAL(is_exchanged(store), should);
+	EQUAL(is_exchanged(other), should);
+	EQUAL(rig_change(other), 0);
+	EQUAL(is_exchanged(store), should);
+	EQUAL(is_exchanged(other), should);
+	chario_store_close(other);
+	CHECK(rig_is_clean(disk, &findings));
+	EQUAL(findings.notes, 0);
+}
+
+static void fail_exchange(enum log_reach reach, uint64_t number, uint64_t times)
+{
+	int err;
+
+	begin();
+	EQUAL(make_areas(), 0);
+	disk->faults.write = (struct log_fault){ number, times };
+	disk->faults.reach = reach;
+	err = chario_store_exchange(store, SMALL, LARGE);
+	CHECK(disk->faults.write.times != times || times == LOG_FOR_EVER);
+	log_disk_heal(disk);
+	/* The log is what counts. */
+	EQUAL(err, number ? 0 : -EIO);
+	check_both(number > 0);
+	end();
+}
+
+static void test_writes(void)
+{
+	for (uint64_t number = 0; number < WRITES; number++)
+		for (enum log_reach reach = LOG_REACH_NONE; reach <= LOG_REACH_ALL; reach++) {
+			if (!tap_failed)
+				fail_exchange(reach, number, 1);
+			if (!tap_failed)
+				fail_exchange(reach, number, LOG_FOR_EVER);
+			if (tap_failed)
+				printf("# write %d, reach %d\n", (int)number, (int)reach);
+		}
+}
+
+static const struct tap_test tests[] = {
+	{ "names are exchanged or not, whichever write fails", test_writes },
+};
+
+TAP_MAIN(tests, tap_nothing, tap_nothing)
