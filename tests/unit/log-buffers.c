@@ -102,8 +102,12 @@ static int create(struct chario_buffer *buffer, struct chario_buffer_create *wan
 {
 	const struct log_file *file = buffer->device->data;
 	struct log_spare *spare;
-	int err;
+	int err = log_use(buffer->device);
 
+	if (!err && file->disk->incoherent && !(buffer->flags & CHARIO_BUFFER_STREAMING))
+		err = -EOPNOTSUPP;
+	if (err)
+		return err;
 	if (buffer->kind != CHARIO_BUFFER_POOL)
 		return chario_memory_create(buffer, wanted);
 	if (!file->disk->has_spare)
@@ -168,4 +172,9 @@ int log_buffer_free(struct chario_buffer *buffer)
 	if (!err)
 		file->disk->locked -= bytes;
 	return err;
+}
+
+int log_buffer_sync(const struct chario_buffer *buffer, struct chario_buffer_sync *sync)
+{
+	return sync->direction == CHARIO_SYNC_IDLE ? 0 : log_use(buffer->device);
 }

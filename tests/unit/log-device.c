@@ -141,8 +141,9 @@ static int get_info(const struct chario_device *device, struct chario_info *info
 		.queue_depth = 1,
 		.backend = "log",
 	};
+	int err = log_use(device);
 
-	return chario_sys_give(info, size, &found, sizeof(found), CHARIO_INFO_MIN);
+	return err ? err : chario_sys_give(info, size, &found, sizeof(found), CHARIO_INFO_MIN);
 }
 
 /* Wait until the write may go on; 0, or the error that it ends with. */
@@ -233,7 +234,7 @@ static ssize_t run(struct log_disk *disk, const struct chario_transfer *transfer
 static ssize_t transfer(const struct chario_device *device, struct chario_transfer *transfer)
 {
 	struct log_file *file = device->data;
-	ssize_t ret = chario_transfer_check(transfer, &file->rules);
+	ssize_t ret = log_use(device) ?: chario_transfer_check(transfer, &file->rules);
 	void *at;
 
 	if (ret || transfer->op == CHARIO_TRANSFER_FLUSH)
@@ -258,6 +259,7 @@ static const struct chario_device_ops ops = {
 	.get_info = get_info,
 	.create_buffer = log_buffer_create,
 	.free_buffer = log_buffer_free,
+	.sync_buffer = log_buffer_sync,
 	.transfer = transfer,
 	.close = close_file,
 };

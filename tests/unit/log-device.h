@@ -81,6 +81,8 @@ struct log_place {
  * @read: reads
  * @write: writes and flushes, counted together
  * @flush: flushes, besides
+ * @use: uses of a device, counted together: what it is asked, memory made or handed over,
+ *	and transfers
  * @one_in: transfers of which one fails, whichever; 0 for none
  * @random: says whichever
  * @reach: what a write that fails leaves
@@ -91,6 +93,7 @@ struct log_faults {
 	struct log_fault read;
 	struct log_fault write;
 	struct log_fault flush;
+	struct log_fault use;
 	uint64_t one_in;
 	uint64_t random;
 	enum log_reach reach;
@@ -109,6 +112,8 @@ struct log_spare;
  * @block_bytes: of a logical block, which is never torn
  * @alignment_bytes: of memory
  * @uncached: a write that is done is durable
+ * @incoherent: memory is handed over between processor and device
+ * @nr_failed: uses that have failed because of &log_faults.use
  * @path: of the file that stands for it
  * @recording: writes and flushes are remembered
  * @before: its bytes when the recording began
@@ -139,6 +144,8 @@ struct log_disk {
 	uint32_t block_bytes;
 	uint32_t alignment_bytes;
 	bool uncached;
+	bool incoherent;
+	uint64_t nr_failed;
 	char path[64];
 	bool recording;
 	unsigned char *before;

@@ -36,6 +36,21 @@ bool log_fails_locked(struct log_disk *disk, struct log_fault *fault)
 	return is_met(fault);
 }
 
+int log_use(const struct chario_device *device)
+{
+	const struct log_file *file = device->data;
+	struct log_disk *disk = file->disk;
+	int err = 0;
+
+	pthread_mutex_lock(&disk->mutex);
+	if (is_met(&disk->faults.use)) {
+		disk->nr_failed++;
+		err = disk->faults.error;
+	}
+	pthread_mutex_unlock(&disk->mutex);
+	return err;
+}
+
 static bool overlaps(const struct log_place *place, uint64_t offset, size_t bytes)
 {
 	return place->offset < offset + bytes && offset < place->offset + place->bytes;

@@ -32,10 +32,14 @@ static inline void *log_must(void *memory)
 /* Memory of the buffers of a device, and the end of all that a disk has kept. */
 int log_buffer_create(struct chario_buffer *buffer, struct chario_buffer_create *wanted);
 int log_buffer_free(struct chario_buffer *buffer);
+int log_buffer_sync(const struct chario_buffer *buffer, struct chario_buffer_sync *sync);
 void log_spare_free(struct log_disk *disk);
 
 /* Whether a transfer of a kind fails.  The caller holds the mutex. */
 bool log_fails_locked(struct log_disk *disk, struct log_fault *fault);
+
+/* The error that a use of a device ends with, or 0. */
+int log_use(const struct chario_device *device);
 
 /* Whether bytes that are read have a bad place; those that are written have none then. */
 bool log_is_bad_locked(const struct log_disk *disk, uint64_t offset, size_t bytes);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "stream/inner.h"
 #include "tap.h"
 #include "tape-rig.h"
 
@@ -60,6 +61,19 @@ static void test_retries(void)
 	CHECK(rig_holds(0, 2));
 }
 
+/* A flush that is made again counts as the same. */
+static void test_flush(void)
+{
+	EQUAL(rig_open(&rig_small), 0);
+	rig.disk->faults.error = -ETIMEDOUT;
+	rig.disk->faults.flush.times = CHARIO_STREAM_RETRIES + 1;
+	EQUAL(rig_record(0, 1, 10), 0);
+	EQUAL(rig_wait(), -ETIMEDOUT);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.retries, CHARIO_STREAM_RETRIES);
+	EQUAL(rig_close(), -ETIMEDOUT);
+}
+
 static void test_error(void)
 {
 	struct chario_stream_room room;
@@ -108,6 +122,7 @@ static void test_late(void)
 static const struct tap_test tests[] = {
 	{ "without a free buffer the producer is told", test_pressure },
 	{ "what fails is made again", test_retries },
+	{ "a flush is not made again for ever", test_flush },
 	{ "what fails for good ends the recording", test_error },
 	{ "late segments are counted", test_late },
 };

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A device that goes away in the middle of a call: whichever use of it is the first to fail,
+ * the call says so.  Memory is handed over between processor and device, which may fail, too.
+ * -ENODEV is no damage, which would be made up for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <chario/area.h>
+#include <chario/reader.h>
+#include <chario/stream.h>
+
+#include "store/inner.h"
+#include "tap.h"
+#include "tape-lab.h"
+
+#define DISK_BYTES   (1U << 20)
+#define SEGMENT      8192U
+#define RECORDS      20U
+#define RECORD_BYTES 3000U
+
+static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 20 };
+
+static struct log_disk *disk;
+static struct chario_store *store;
+static unsigned char *image;
+
+static int record(unsigned int flags, enum chario_durability durability)
+{
+	const struct chario_stream_options options = {
+		.size = sizeof(options),
+		.flags = flags,
+		.segment_bytes = SEGMENT,
+		.nr_buffers = 2,
+		.durability = durability,
+	};
+	struct chario_stream *stream;
+	int closed, err = chario_stream_open(store, LAB_AREA, &options, &stream);
+
+	if (err)
+		return err;
+	for (uint64_t i = 0; i < RECORDS && !err; i++)
+		err = lab_write(stream, i, RECORD_BYTES);
+	if (!err)
+		err = chario_stream_wait(stream, UINT64_MAX, -1);
+	closed = chario_stream_close(stream);
+	return err ? err : closed;
+}
+
+/* A recording, an area that would slide, and others, the last in a block of the table of its own. */
+static int fill(void)
+{
+	static const char *const names[] = {
+		"gap", "slides", "c", "d", "e", "f", "g", "h", "i", "z"
+	};
+	int err = chario_store_create(store, LAB_AREA, DISK_BYTES / 4, 0);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !err; i++)
+		err = chario_store_create(store, names[i], i == 1 ? 32768 : 4096, 0);
+	if (!err)
+		err = chario_store_remove(store, "gap");
+	return err ? err : record(0, CHARIO_DURABILITY_FUA);
+}
+
+static int open_store(int flags)
+{
+	struct chario_device *device = log_disk_open(disk, flags);
+	int err = chario_store_open_device(device, flags, &store);
+
+	if (err)
+		chario_device_close(device);
+	return err;
+}
+
+static void close_store(void)
+{
+	chario_store_close(store);
+	store = NULL;
+}
+
+static void begin(void)
+{
+	disk = log_disk_create(DISK_BYTES, LAB_SECTOR);
+	disk->incoherent = true;
+	memcpy(disk->image, image, DISK_BYTES);
+	if (open_store(O_RDWR))
+		abort();
+}
+
+static void end(void)
+{
+	close_store();
+	log_disk_destroy(disk);
+}
+
+static void make_image(void)
+{
+	struct chario_device *device;
+
+	/* Against hanging for ever. */
+	alarm(300);
+	disk = log_disk_create(DISK_BYTES, LAB_SECTOR);
+	device = log_disk_open(disk, O_RDWR);
+	if (chario_store_format_device(device, &layout))
+		abort();
+	chario_device_close(device);
+	if (open_store(O_RDWR) || fill())
+		abort();
+	image = malloc(DISK_BYTES);
+	memcpy(image, disk->image, DISK_BYTES);
+	end();
+}
+
+/* the calls */
+
+static int act_alone(int (*act)(struct chario_device *device))
+{
+	struct chario_device *device = log_disk_open(disk, O_RDWR);
+	int err;
+
+	close_store();
+	err = act(device);
+	chario_device_close(device);
+	return err;
+}
+
+static int format_device(struct chario_device *device)
+{
+	struct chario_store_layout anew = layout;
+
+	anew.flags = CHARIO_LAYOUT_REPLACE;
+	return chario_store_format_device(device, &anew);
+}
+
+static int ignore(const struct chario_finding *finding, void *data)
+{
+	(void)finding;
+	(void)data;
+	return 0;
+}
+
+static int check_device(struct chario_device *device)
+{
+	return chario_store_check_device(device, CHARIO_CHECK_REPAIR, ignore, NULL);
+}
+
+static int do_format(void)
+{
+	return act_alone(format_device);
+}
+
+/* Of a table block and of the header one copy is damaged. */
+static int do_check(void)
+{
+	memset(disk->image + DISK_BYTES - CHARIO_STORE_BLOCK, 0x5a, CHARIO_STORE_BLOCK);
+	memset(disk->image + STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK, 0x5a, CHARIO_STORE_BLOCK);
+	return act_alone(check_device);
+}
+
+static int do_open(void)
+{
+	close_store();
+	return open_store(O_RDWR);
+}
+
+static int do_open_to_read(void)
+{
+	close_store();
+	return open_store(O_RDONLY);
+}
+
+/* Another program has changed both blocks of the table meanwhile. */
+static int do_look(void)
+{
+	struct chario_area_info info;
+	struct chario_store *mine = store;
+	int err;
+
+	disk->faults.use.times = 0;
+	err = open_store(O_RDWR) ?: chario_store_exchange(store, "c", "z");
+	chario_store_close(store);
+	store = mine;
+	disk->faults.use.times = LOG_FOR_EVER;
+	return err ?: chario_store_find(store, "c", &info, sizeof(info));
+}
+
+static int do_create(void)
+{
+	return chario_store_create(store, "new", 4096, 0);
+}
+
+static int do_rename(void)
+{
+	return chario_store_rename(store, "c", "new");
+}
+
+static int do_attributes(void)
+{
+	return chario_store_set_attributes(store, "c", "user.a=b");
+}
+
+static int do_exchange(void)
+{
+	return chario_store_exchange(store, "c", "z");
+}
+
+static int do_replace(void)
+{
+	return chario_store_replace(store, "c", "z");
+}
+
+static int do_remove(void)
+{
+	return chario_store_remove(store, "c");
+}
+
+static int do_resize(void)
+{
+	return chario_store_resize(store, "z", 8192);
+}
+
+static int do_resize_and_move(void)
+{
+	return chario_store_resize(store, "slides", 65536);
+}
+
+static int do_defrag(void)
+{
+	return chario_store_defrag(store, NULL, NULL);
+}
+
+static int use_area(int flags, int (*use)(struct chario_area *area))
+{
+	struct chario_area *area;
+	int err = chario_area_open(store, "slides", flags, &area);
+
+	if (err)
+		return err;
+	err = use(area);
+	chario_area_close(area);
+	return err;
+}
+
+/* From the middle of a block to the middle of another. */
+static int write_area(struct chario_area *area)
+{
+	static unsigned char memory[10000];
+	ssize_t moved = chario_area_write(area, memory, sizeof(memory), 1000);
+
+	return moved < 0 ? (int)moved : chario_area_sync(area);
+}
+
+static int read_area(struct chario_area *area)
+{
+	static unsigned char memory[10000];
+	ssize_t moved = chario_area_read(area, memory, sizeof(memory), 1000);
+
+	return moved < 0 ? (int)moved : 0;
+}
+
+static int do_write(void)
+{
+	return use_area(O_RDWR, write_area);
+}
+
+static int do_read(void)
+{
+	return use_area(O_RDONLY, read_area);
+}
+
+static int do_publish(void)
+{
+	struct chario_area *area;
+	int err = chario_store_create(store, "filled", 4096, CHARIO_CREATE_FILLING) ?:
+			  chario_area_open(store, "filled", O_RDWR, &area);
+
+	if (err)
+		return err;
+	err = chario_area_set_filled(area, 2048, 1) ?: chario_area_publish(area, "z");
+	chario_area_close(area);
+	return err;
+}
+
+static int do_record(void)
+{
+	return record(0, CHARIO_DURABILITY_FLUSH);
+}
+
+static int do_record_ring(void)
+{
+	return record(CHARIO_STREAM_RING, CHARIO_DURABILITY_FUA);
+}
+
+static int do_append(void)
+{
+	return record(CHARIO_STREAM_APPEND, CHARIO_DURABILITY_FLUSH);
+}
+
+static int read_records(struct chario_reader *reader)
+{
+	struct chario_recording recording;
+	struct chario_record is;
+	int err = chario_reader_get_recording(reader, &recording, sizeof(recording)) ?:
+			  chario_reader_seek(reader, RECORDS / 2)                    ?:
+			  chario_reader_seek_time(reader, 3)                         ?:
+			  chario_reader_seek_newest(reader, RECORDS);
+
+	for (uint64_t i = 0; i < RECORDS && !err; i++) {
+		err = chario_reader_next(reader, 0, &is);
+		if (!err && (is.sequence != i || is.missing))
+			err = -EPROTO;
+	}
+	return err ? err : chario_reader_next(reader, 0, &is) == -ENODATA ? 0 : -ENODEV;
+}
+
+static int do_replay(void)
+{
+	struct chario_reader *reader;
+	int err = chario_reader_open(store, LAB_AREA, &reader);
+
+	if (err)
+		return err;
+	err = read_records(reader);
+	chario_reader_close(reader);
+	return err;
+}
+
+/*
+ * Uses that may fail and nothing is lost: the end of a change in the note; or the blocks of a
+ * log, what takes a failed one back, and the end.
+ */
+#define NOTE 1U
+#define LOG  4U
+
+/**
+ * struct call - a call, and what may fail without a word of it
+ * @name: of the call
+ * @run: makes it
+ * @spare: uses that fail without a word, at most
+ */
+struct call {
+	const char *name;
+	int (*run)(void);
+	uint64_t spare;
+};
+
+static const struct call calls[] = {
+	{ "format", do_format, 0 },
+	{ "check", do_check, 0 },
+	{ "open", do_open, 0 },
+	{ "open to read", do_open_to_read, 0 },
+	{ "look", do_look, 0 },
+	{ "create", do_create, NOTE },
+	{ "rename", do_rename, NOTE },
+	{ "attributes", do_attributes, NOTE },
+	{ "exchange", do_exchange, LOG },
+	{ "replace", do_replace, LOG },
+	{ "remove", do_remove, NOTE },
+	{ "resize", do_resize, NOTE },
+	{ "resize and move", do_resize_and_move, NOTE },
+	{ "defrag", do_defrag, 0 },
+	{ "write", do_write, 0 },
+	{ "read", do_read, 0 },
+	{ "publish", do_publish, LOG },
+	{ "record", do_record, NOTE },
+	{ "record a ring", do_record_ring, NOTE },
+	{ "append", do_append, NOTE },
+	{ "replay", do_replay, 0 },
+};
+
+/* Fail from a use on.  Returns 1 where all went well without it, else 0 or -EPROTO. */
+static int fail_at(const struct call *call, uint64_t number)
+{
+	uint64_t failed;
+	int err;
+
+	begin();
+	disk->faults.error = -ENODEV;
+	disk->faults.use = (struct log_fault){ number, LOG_FOR_EVER };
+	err = call->run();
+	failed = disk->nr_failed;
+	log_disk_heal(disk);
+	end();
+	if (!failed)
+		return err ? err : 1;
+	if (err == -ENODEV || (!err && failed <= call->spare))
+		return 0;
+	printf("# %s gives %d where %d uses fail\n", call->name, err, (int)failed);
+	return -EPROTO;
+}
+
+static void test_calls(void)
+{
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		uint64_t number = 0;
+		int ret = 0;
+
+		while (!ret)
+			ret = fail_at(&calls[i], number++);
+		printf("# %s: %d uses\n", calls[i].name, (int)number - 1);
+		EQUAL(ret, 1);
+	}
+}
+
+static const struct tap_test tests[] = {
+	{ "whichever use of the device fails first, a call says so", test_calls },
+};
+
+TAP_MAIN(tests, make_image, tap_nothing)
