@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "stream/inner.h"
 #include "tap.h"
 #include "tape-rig.h"
 
@@ -105,6 +106,39 @@ static void test_append(void)
 	EQUAL(rig_open(&options), -EIO);
 }
 
+/* Record whole segments, and wait until they are written, and nothing is on its way any more. */
+static int record_segments(uint64_t from, uint64_t to)
+{
+	int err = rig_record(from, to, chario_stream_room_bytes(rig.stream));
+
+	do
+		err = err ?: chario_stream_service(rig.stream) ?: rig_look();
+	while (!err && (rig.stream->in_flight || rig.status.free_buffers < 4));
+	return err;
+}
+
+/* By themselves flushes come for so many bytes only, before a wait for them and after one. */
+static void test_flush_bytes(void)
+{
+	struct chario_stream_options options = rig_small;
+
+	EQUAL(rig_open(&options), 0);
+	for (uint64_t i = 0; i < 8; i += 2)
+		EQUAL(record_segments(i, i + 2), 0);
+	EQUAL(rig.status.flushes, 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(record_segments(8, 10), 0);
+	EQUAL(rig.status.flushes, 1);
+	EQUAL(rig_close(), 0);
+	options.flush_bytes = 2 * RIG_SEGMENT;
+	EQUAL(rig_open(&options), 0);
+	EQUAL(record_segments(0, 1), 0);
+	EQUAL(rig.status.flushes, 0);
+	EQUAL(record_segments(1, 2), 0);
+	EQUAL(rig.status.flushes, 1);
+	EQUAL(rig.status.durable_records, 2);
+}
+
 /* A full segment is one write; what was not full goes on behind it. */
 static void test_writes(void)
 {
@@ -200,6 +234,7 @@ static const struct tap_test tests[] = {
 	{ "without a cache there is no flush", test_no_cache },
 	{ "FUA flushes nothing", test_fua },
 	{ "who goes on flushes what was there before", test_append },
+	{ "flushes come for so many bytes", test_flush_bytes },
 	{ "a segment is one write", test_writes },
 	{ "what waits is written by time, and poll tells", test_time },
 	{ "missing records that were not durable are told apart", test_undurable },

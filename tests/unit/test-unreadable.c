@@ -4,10 +4,13 @@
  * there is not written over.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "store/area-inner.h"
+#include "stream/format.h"
 #include "tap.h"
 #include "tape-rig.h"
 
@@ -169,11 +172,11 @@ static void test_last_place(void)
 }
 
 /* A power cut leaves no more than a window that cannot be read: what is behind is damaged. */
-static void test_window(void)
+static void pass_window(unsigned int flags)
 {
 	struct chario_stream_options options = rig_small;
 
-	options.flags = CHARIO_STREAM_RING;
+	options.flags = flags;
 	options.durability = CHARIO_DURABILITY_FUA;
 	EQUAL(rig_open(&options), 0);
 	EQUAL(rig_record(0, 2 * IN_SEGMENT, RECORD_BYTES), 0);
@@ -185,9 +188,39 @@ static void test_window(void)
 	log_disk_record(rig.disk);
 	EQUAL(rig_record(0, IN_SEGMENT, RECORD_BYTES), 0);
 	EQUAL(rig_wait(), 0);
-	/* The window is that of a ring: an eighth of it. */
 	EQUAL(rig.disk->entries[0].offset,
-	      lab_area_offset(rig.store) + (2 + RIG_SLOTS / 8) * RIG_SEGMENT);
+	      lab_area_offset(rig.store) + (2 + options.nr_buffers) * RIG_SEGMENT);
+}
+
+/* The window of a ring is an eighth of it, which is as much. */
+static void test_window(void)
+{
+	pass_window(CHARIO_STREAM_RING);
+	rig_end();
+	before();
+	pass_window(0);
+}
+
+/* The table may say anything of the end. */
+static void test_end_that_cannot_be(void)
+{
+	const struct store_end good = { RECORDS + 5, RECORDS + 5, 5000, 5, 1 };
+	struct chario_area *area;
+
+	EQUAL(record_all(0, 0, RECORDS), 0);
+	EQUAL(rig_close(), 0);
+	for (size_t i = 0; i < 4; i++) {
+		struct store_end end = good;
+
+		((uint64_t *)&end)[i] = CHARIO_DISK_COUNT_MAX;
+		EQUAL(chario_area_open(rig.store, LAB_AREA, O_RDWR, &area), 0);
+		EQUAL(chario_area_end_stream(area, &end), 0);
+		chario_area_close(area);
+		EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0), 0);
+		EQUAL(rig_look(), 0);
+		EQUAL(rig.status.records, RECORDS);
+		EQUAL(rig_close(), 0);
+	}
 }
 
 /* There is no room for the word that it has ended. */
@@ -211,6 +244,7 @@ static const struct tap_test tests[] = {
 	{ "nor over what was cut off", test_behind_a_cut },
 	{ "nor over the last place of an area", test_last_place },
 	{ "nor over a window of places, and no further", test_window },
+	{ "an end that cannot be is not believed", test_end_that_cannot_be },
 	{ "a recording that fills its area can be closed", test_full },
 };
 

@@ -26,9 +26,9 @@ static struct log_disk *disk;
 static struct chario_store *store;
 static uint64_t window;
 
-static void begin(bool cached)
+static void begin(bool cached, uint32_t slots)
 {
-	disk = lab_make_disk(SLOTS * SEGMENT, cached);
+	disk = lab_make_disk(slots * SEGMENT, cached);
 	store = lab_open_store(disk);
 	/* Each other transfer lets some pass. */
 	disk->slow_one_in = 2;
@@ -128,7 +128,7 @@ static size_t count_waited(void)
 
 static void try_window(bool cached, enum chario_durability durability)
 {
-	begin(cached);
+	begin(cached, SLOTS);
 	EQUAL(record(durability, CHARIO_STREAM_RING, BUFFERS, SEGMENTS), 0);
 	EQUAL(read_window(), 0);
 	CHECK(window >= BUFFERS && window < SLOTS);
@@ -158,13 +158,34 @@ static void test_no_cache(void)
 /* Readers know the window of the beginning only: it holds for what is appended, too. */
 static void test_append(void)
 {
-	begin(true);
+	begin(true, SLOTS);
 	EQUAL(record(CHARIO_DURABILITY_FUA, 0, BUFFERS, 3), 0);
 	EQUAL(read_window(), 0);
 	EQUAL(window, BUFFERS);
 	log_disk_record(disk);
 	EQUAL(record(CHARIO_DURABILITY_NONE, CHARIO_STREAM_APPEND, MORE, MORE), 0);
 	CHECK(count_waited() >= MORE);
+}
+
+/* The search for the head reads no more than this, and a ring of a few segments has one. */
+static void test_limits(void)
+{
+	static const struct {
+		uint32_t slots;
+		unsigned int flags;
+		uint32_t window;
+	} limits[] = { { 300, 0, 256 },
+		       { 300, CHARIO_STREAM_RING, 37 },
+		       { 4, CHARIO_STREAM_RING, 1 } };
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		begin(true, limits[i].slots);
+		EQUAL(record(CHARIO_DURABILITY_NONE, limits[i].flags, 2, 2), 0);
+		EQUAL(read_window(), 0);
+		EQUAL(window, limits[i].window);
+		if (i < 2)
+			end();
+	}
 }
 
 /* Look for the head of a recording of which the segments between two are lost, and all behind. */
@@ -191,7 +212,7 @@ static void test_search(void)
 {
 	unsigned char *whole;
 
-	begin(true);
+	begin(true, SLOTS);
 	disk->slow_one_in = 0;
 	EQUAL(record(CHARIO_DURABILITY_FUA, 0, 2 * BUFFERS, SHORT), 0);
 	EQUAL(read_window(), 0);
@@ -210,6 +231,7 @@ static const struct tap_test tests[] = {
 	{ "the window holds where nothing else is to be durable", test_no_policy },
 	{ "and where there is no cache", test_no_cache },
 	{ "and where others append with more buffers", test_append },
+	{ "a window is neither too long nor nothing", test_limits },
 	{ "the newest segment is found wherever in the window it is", test_search },
 };
 

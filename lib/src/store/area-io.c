@@ -146,7 +146,7 @@ static int read_window(struct chario_area *area, const struct window *window, un
 static int fetch_edges(struct chario_area *area, const struct window *window)
 {
 	size_t last = window->bytes - CHARIO_STORE_BLOCK;
-	bool head = window->skip || window->wanted < CHARIO_STORE_BLOCK;
+	bool head = window->skip;
 	bool tail = window->skip + window->wanted < window->bytes;
 	int err = 0;
 

@@ -64,7 +64,8 @@ static uint64_t step_bytes(const struct store_fields *fields)
 				    fields->offset - fields->move_offset;
 	uint64_t step = STEP_BYTES;
 
-	if (distance < fields->allocated_bytes && distance < step)
+	/* Where the places have nothing in common, the distance is no less than the rest. */
+	if (distance < step)
 		step = distance;
 	return rest < step ? rest : step;
 }
