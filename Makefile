@@ -26,7 +26,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .PHONY: all help setup setup-build setup-report prefetch module user may-install install demo guest report \
 	check check-quick check-all check-long check-static check-unit check-meson check-sanitize check-guest fuzz fuzz-library \
-	fuzz-store fuzz-stream bench bench-store recorders coverage coverage-module mutants clean
+	fuzz-store fuzz-stream bench bench-store recorders coverage coverage-module mutants sweep clean
 
 all: module user
 
@@ -61,6 +61,9 @@ help:
 	@echo 'On this machine, for changes of the library'
 	@echo '  make check-unit   unit tests and other tests without a guest, also with sanitizers'
 	@echo '  make coverage     lines and branches of the library that the unit tests run, and floors'
+	@echo '  make sweep        remove each flush, each checked result and each bound of lib/src/store and'
+	@echo '                    lib/src/stream, one at a time; a unit test has to fail for each, or'
+	@echo '                    tests/mutants/equivalent.toml says why none can; MUTANTS=pattern chooses'
 	@echo '  make bench-store  what a store costs at 10 to 100,000 areas'
 	@echo '  make fuzz-library disks and recordings with anything on them, one after the other;'
 	@echo '                    FUZZ_SECONDS=N says for how long each'
@@ -127,6 +130,10 @@ report: setup-report
 
 mutants: setup
 	@$(lab) mutants "$$MUTANTS"
+
+# Hours: MUTANTS='*: flush: *' has those of a kind, MUTANTS='lib/src/store/note.c:*' those of a file.
+sweep: setup
+	@$(lab) sweep "$$MUTANTS"
 
 bench-store: user
 	@$(BUILD)/tests/unit/store-costs

@@ -59,6 +59,8 @@ def dispatch(words: list[str]) -> int:
         return int(import_module(f"chario_lab.experiments.{options.command}").run(options.kernel))
     if options.command == "mutants":
         return int(import_module("chario_lab.mutants").run(options.pattern, options.kernel))
+    if options.command == "sweep":
+        return int(import_module("chario_lab.mutants.sweep").run(options.pattern))
     shell = import_module("chario_lab.shell")
     spec = GuestSpec(kernel=options.kernel, drives=drives(options.drive), cpus=options.cpus, iommu=options.iommu)
     if options.command == "guest":
@@ -85,6 +87,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     recorders = commands.add_parser("recorders", help="what a recording costs, by several programs")
     mutants = commands.add_parser("mutants", help="plant mistakes; the test of each has to fail")
     mutants.add_argument("pattern", nargs="?", default="", help="of names, files or tests; all when it is empty")
+    sweep = commands.add_parser("sweep", help="remove each flush, checked result and bound of the library in turn")
+    sweep.add_argument("pattern", nargs="?", default="", help="of names or files; all when it is empty")
     for command in (guest, execute, demo, recorders, mutants):
         command.add_argument("--kernel", default="6.1", choices=NAMES, help="of the guest (default: 6.1)")
     for command in (guest, execute):

@@ -21,6 +21,8 @@ from chario_lab.mutants.catalogue import (
     read_all,
     select,
 )
+from chario_lab.mutants.generate import generate
+from chario_lab.mutants.sweep import read_equivalents, read_sites, stale_names
 from chario_lab.mutants.tree import Ended, Tree, evidence, locate, needed_files, outcome_of, stale_files
 from chario_lab.testing.areas import select as select_tests
 
@@ -192,3 +194,48 @@ def test_each_mutation_fits_the_checkout() -> None:
     mutations = read_all(TOP / "tests/mutants")
     misfits = [one.name for one in mutations if isinstance(apply(one, (TOP / one.file).read_text()), Outcome)]
     assert not misfits and len(mutations) >= 30
+
+
+# Bodies of functions, and what becomes of them.
+GENERATED = {
+    "return chario_store_sync(store);": [
+        "flush: chario_store_sync(store) -> 0",
+        "result: chario_store_sync(store)",
+    ],
+    "stream->flush_ready = true;": ["flush: true -> 0"],
+    "push(at, CHARIO_TRANSFER_FUA);": ["flush: CHARIO_TRANSFER_FUA -> 0"],
+    "if (!err)\n\t\terr = push(x);\n\treturn err ? err : y;": [
+        "result: push(x)",
+        "guard: !err -> 1",
+        "guard: err -> 0",
+    ],
+    'if (a || b > c(1, "< 2"))\n\t\treturn /* d < e */ 0;': ["bound: b > c(1, ) -> 0", "edge: > -> >="],
+    "if (a <= b && c)\n\t\ta = b;": ["bound: a <= b -> 1", "edge: <= -> <"],
+    "x = MIN(a, b(1));\n\treturn a < b ? a : b;": [
+        "bound: MIN(a, b(1)) -> a",
+        "bound: MIN(a, b(1)) -> b(1)",
+        "bound: a < b -> 0",
+        "bound: a < b -> 1",
+        "edge: < -> <=",
+    ],
+    "while (i < n && a->b)\n\t\ti++;": ["loop: < -> <="],
+    "x = 1 << n;": [],
+}
+
+
+@pytest.mark.parametrize(("body", "should"), GENERATED.items())
+def test_mutations_are_made_of_a_source(body: str, should: list[str]) -> None:
+    """Calls that are not looked at, comments and texts give none; the changed function is the old one elsewhere."""
+    text = f"static int f(int x)\n{{\n\t{body}\n}}\n"
+    sites = generate("a.c", text, {"push", "chario_store_sync"})
+    names = [site.name.replace('"< 2"', "") for site in sites]
+    assert names == [f"a.c:f: {name}" for name in should]
+    for site in sites:
+        assert text.count(site.find) == 1 and site.replace != site.find
+
+
+def test_each_equivalent_mutation_is_one() -> None:
+    """The list names mutations that there are, with a reason for each; a name has one mutation."""
+    sites, equivalents = read_sites(TOP), read_equivalents(TOP)
+    assert not stale_names(sites, equivalents) and all(equivalents.values())
+    assert len({site.name for site in sites}) == len(sites) >= 1000

@@ -32,6 +32,8 @@ END_LIMIT_S = 120.0
 EVIDENCE_CHARS = 100
 WORKSHOP = "module"
 GUEST_TESTS = "tests/guest"
+# The folders of a copy that are built there.
+KEPT = ("build", WORKSHOP, "sweep", "sweep-coverage")
 
 
 @dataclass(frozen=True)
@@ -224,7 +226,7 @@ def stale_files(folder: Path, wanted: set[str]) -> list[Path]:
         path
         for path in folder.rglob("*")
         if path.is_file()
-        and path.relative_to(folder).parts[0] not in ("build", WORKSHOP)
+        and path.relative_to(folder).parts[0] not in KEPT
         and "__pycache__" not in path.parts
         and str(path.relative_to(folder)) not in wanted
     ]
