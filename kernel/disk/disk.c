@@ -269,12 +269,15 @@ static u32 max_mapping_bytes(struct device *dev)
 }
 
 /**
- * chario_disk_register() - publish a disk
+ * chario_disk_prepare() - complete a disk, so that it can be lost but not opened yet
  * @disk: a configured disk; the queues of its drive are live
  *
+ * chario_medium_leave() and put_device() undo this.
+ *
+ * Context: may sleep.
  * Return: 0 or -errno.
  */
-int chario_disk_register(struct chario_disk *disk)
+int chario_disk_prepare(struct chario_disk *disk)
 {
 	int ret;
 
@@ -289,9 +292,20 @@ int chario_disk_register(struct chario_disk *disk)
 	ret = dev_set_name(&disk->dev, "chardisk%d", disk->index);
 	if (ret)
 		return ret;
-	ret = chario_medium_join(disk, disk->is_shared ? disk->wwid : "");
-	if (ret)
-		return ret;
+	return chario_medium_join(disk, disk->is_shared ? disk->wwid : "");
+}
+
+/**
+ * chario_disk_publish() - let programs open a disk
+ * @disk: a disk that has been prepared
+ *
+ * Context: may sleep.
+ * Return: 0; or -errno, and the disk has left its medium.
+ */
+int chario_disk_publish(struct chario_disk *disk)
+{
+	int ret;
+
 	disk->node.dev = &disk->dev;
 	disk->node.disk = disk;
 	disk->node.bytes = disk->capacity_bytes;
@@ -301,6 +315,17 @@ int chario_disk_register(struct chario_disk *disk)
 	if (ret)
 		chario_medium_leave(disk);
 	return ret;
+}
+
+/**
+ * chario_disk_register() - prepare and publish a disk
+ * @disk: a configured disk; the queues of its drive are live
+ *
+ * Return: 0 or -errno.
+ */
+int chario_disk_register(struct chario_disk *disk)
+{
+	return chario_disk_prepare(disk) ?: chario_disk_publish(disk);
 }
 
 /**

@@ -34,6 +34,8 @@ struct chario_disk *chario_disk_create(const struct chario_backend *be,
 int chario_disk_configure(struct chario_disk *disk,
 			  const struct chario_limits *limits);
 void chario_disk_set_single(struct chario_disk *disk);
+int chario_disk_prepare(struct chario_disk *disk);
+int chario_disk_publish(struct chario_disk *disk);
 int chario_disk_register(struct chario_disk *disk);
 void chario_disk_unregister(struct chario_disk *disk);
 void chario_disk_lose(struct chario_disk *disk);
