@@ -203,6 +203,18 @@ bool chario_nvme_ctrl_has_priorities(const struct chario_nvme *ctrl)
 }
 
 /**
+ * chario_nvme_ctrl_has_command_sets() - tell if namespaces may have other command sets
+ * @ctrl: a controller whose capabilities have been read
+ *
+ * Return: true if namespaces of other command sets than NVM's are listed, and each
+ * namespace tells its own (CAP.CSS).
+ */
+bool chario_nvme_ctrl_has_command_sets(const struct chario_nvme *ctrl)
+{
+	return NVME_CAP_CSS(ctrl->cap) & NVME_CAP_CSS_CSI;
+}
+
+/**
  * chario_nvme_ctrl_enable() - set up the admin queue and set CC.EN
  * @ctrl: a disabled controller whose admin queue has been reset
  *
@@ -212,9 +224,10 @@ bool chario_nvme_ctrl_has_priorities(const struct chario_nvme *ctrl)
 int chario_nvme_ctrl_enable(struct chario_nvme *ctrl)
 {
 	u32 aqa = CHARIO_NVME_ADMIN_DEPTH - 1;
-	u32 cc = NVME_CC_CSS_NVM | NVME_CC_SHN_NONE | NVME_CC_IOSQES |
-		 NVME_CC_IOCQES | NVME_CC_ENABLE;
+	u32 cc = NVME_CC_SHN_NONE | NVME_CC_IOSQES | NVME_CC_IOCQES | NVME_CC_ENABLE;
 
+	/* As with Linux's driver: namespaces that cannot be driven are seen, and named. */
+	cc |= chario_nvme_ctrl_has_command_sets(ctrl) ? NVME_CC_CSS_CSI : NVME_CC_CSS_NVM;
 	cc |= chario_nvme_ctrl_has_priorities(ctrl) ? NVME_CC_AMS_WRRU :
 						      NVME_CC_AMS_RR;
 	cc |= (ctrl->page_shift - 12) << NVME_CC_MPS_SHIFT;

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The disks of a controller, one for each namespace.
+ * A disk, which is made of a namespace; disks.c makes one of each.
  */
 #include <linux/bitops.h>
 #include <linux/log2.h>
 #include <linux/sizes.h>
-#include <linux/slab.h>
 
-#include "memory/buffer.h"
 #include "memory/cmb.h"
 #include "nvme.h"
-#include "queue/medium.h"
 #include "types/backend.h"
-
-#define MAX_DISKS	256
 
 static void disk_release(struct chario_disk *disk)
 {
@@ -42,9 +37,15 @@ static const struct chario_backend nvme_backend_without_tables = {
 	.give_queue	= chario_nvme_private_give,
 };
 
-/* Returns the reason why a namespace cannot be driven, or NULL. */
-static const char *disk_refusal(const struct chario_nvme *ctrl,
-				const struct nvme_id_ns *id)
+/**
+ * chario_nvme_disk_refusal() - tell why a namespace cannot be driven
+ * @ctrl: an identified controller
+ * @id: Identify data of the namespace
+ *
+ * Return: the reason, for the log; or NULL.
+ */
+const char *chario_nvme_disk_refusal(const struct chario_nvme *ctrl,
+				     const struct nvme_id_ns *id)
 {
 	const struct nvme_lbaf *format = &id->lbaf[nvme_lbaf_index(id->flbas)];
 
@@ -136,8 +137,18 @@ static void disk_fill_in(struct chario_disk *disk, const struct chario_nvme *ctr
 	strscpy(disk->firmware, ctrl->firmware, sizeof(disk->firmware));
 }
 
-static struct chario_disk *disk_create(struct chario_nvme *ctrl, u32 nsid,
-				       const struct nvme_id_ns *id)
+/**
+ * chario_nvme_disk_create() - make the disk of a namespace
+ * @ctrl: a controller with live queues
+ * @nsid: identifier of the namespace
+ * @id: Identify data of the namespace, which can be driven
+ *
+ * Return: the disk, which has been prepared but not published; or an ERR_PTR: EINVAL, with
+ * a message in the log, if its limits contradict each other; ENOMEM; ENOSPC if all numbers
+ * of disks are taken.
+ */
+struct chario_disk *chario_nvme_disk_create(struct chario_nvme *ctrl, u32 nsid,
+					    const struct nvme_id_ns *id)
 {
 	u32 shift = id->lbaf[nvme_lbaf_index(id->flbas)].ds;
 	const struct chario_limits limits = {
@@ -179,116 +190,10 @@ static struct chario_disk *disk_create(struct chario_nvme *ctrl, u32 nsid,
 	disk_fill_in(disk, ctrl, nsid, id);
 	ret = chario_disk_configure(disk, &limits);
 	if (!ret)
-		ret = chario_disk_register(disk);
+		ret = chario_disk_prepare(disk);
 	if (ret) {
 		put_device(&disk->dev);
 		return ERR_PTR(ret);
 	}
-	dev_info(&ctrl->pdev->dev,
-		 "%s: namespace %u, %llu blocks of %u bytes, commands of %u KiB (up to %u), %u queues by interrupt, %u to poll\n",
-		 dev_name(&disk->dev), nsid, le64_to_cpu(id->nsze), 1U << shift,
-		 disk->split.command_bytes / 1024,
-		 disk->max_command_bytes / 1024,
-		 chario_disk_nr_queues(disk, false),
-		 chario_disk_nr_queues(disk, true));
 	return disk;
-}
-
-static int disk_add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
-{
-	struct chario_disk *disk;
-	const char *why;
-	u16 status;
-	int ret;
-
-	ret = chario_nvme_identify_ns(ctrl, nsid, id, &status) ?:
-	      chario_nvme_status_errno(status);
-	if (ret)
-		return ret;
-	why = disk_refusal(ctrl, id);
-	if (why) {
-		dev_warn(&ctrl->pdev->dev, "namespace %u refused: %s\n", nsid,
-			 why);
-		return 0;
-	}
-	disk = disk_create(ctrl, nsid, id);
-	if (IS_ERR(disk))
-		return PTR_ERR(disk);
-	chario_nvme_identity_note(ctrl, ctrl->nr_disks, id);
-	ctrl->disks[ctrl->nr_disks++] = disk;
-	return 0;
-}
-
-static int add_all(struct chario_nvme *ctrl, u32 *nsids)
-{
-	struct nvme_id_ns *id = kzalloc(sizeof(*id), GFP_KERNEL);
-	int i, count, ret = 0;
-
-	if (!id)
-		return -ENOMEM;
-	count = chario_nvme_identify_list(ctrl, nsids, MAX_DISKS);
-	for (i = 0; i < count && !ret; i++)
-		ret = disk_add(ctrl, nsids[i], id);
-	kfree(id);
-	if (count < 0)
-		return count;
-	if (!ret && !ctrl->nr_disks) {
-		dev_err(&ctrl->pdev->dev,
-			"refused: no namespace that can be driven\n");
-		return -ENODEV;
-	}
-	return ret;
-}
-
-/**
- * chario_nvme_disks_create() - make a disk of each namespace
- * @ctrl: a controller with live queues
- *
- * Return: 0; ENODEV, with a message in the log, when no namespace can be driven;
- * ENOMEM; ENOSPC; or an error of chario_nvme_admin_run().
- */
-int chario_nvme_disks_create(struct chario_nvme *ctrl)
-{
-	u32 *nsids = kcalloc(MAX_DISKS, sizeof(*nsids), GFP_KERNEL);
-	int ret = -ENOMEM;
-
-	ctrl->disks = kcalloc(MAX_DISKS, sizeof(*ctrl->disks), GFP_KERNEL);
-	if (nsids && ctrl->disks)
-		ret = chario_nvme_identity_alloc(ctrl, MAX_DISKS);
-	if (!ret)
-		ret = add_all(ctrl, nsids);
-	kfree(nsids);
-	return ret;
-}
-
-/**
- * chario_nvme_disks_unregister() - accept no new calls to the disks
- * @ctrl: the controller
- */
-void chario_nvme_disks_unregister(struct chario_nvme *ctrl)
-{
-	unsigned int i;
-
-	for (i = 0; i < ctrl->nr_disks; i++)
-		chario_disk_unregister(ctrl->disks[i]);
-	chario_cmb_revoke(ctrl->cmb);
-}
-
-/**
- * chario_nvme_disks_put() - release the disks
- * @ctrl: a controller whose queues have been failed and drained; may be freed here,
- *	unless the caller holds a reference
- */
-void chario_nvme_disks_put(struct chario_nvme *ctrl)
-{
-	while (ctrl->nr_disks) {
-		struct chario_disk *disk = ctrl->disks[--ctrl->nr_disks];
-
-		chario_buffer_detach_all(disk);
-		chario_medium_leave(disk);
-		put_device(&disk->dev);
-	}
-	kfree(ctrl->disks);
-	ctrl->disks = NULL;
-	chario_nvme_identity_free(ctrl);
 }

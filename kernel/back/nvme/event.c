@@ -4,10 +4,10 @@
  *
  * One request is with the controller as long as that is enabled.  When the request
  * ends, the log page that it names is read, because the drive reports no more events of
- * this kind until then; if namespaces have changed, they are checked (identity.c); the
- * disks send uevents; and the request is posted again.  All of this happens at once,
- * because the size of blocks may have changed; but at most twenty times a second, even
- * if a drive reports events endlessly.
+ * this kind until then; if namespaces have changed, they are checked (identity.c), and
+ * disks come and go with them (disks.c); the disks send uevents; and the request is posted
+ * again.  All of this happens at once, because the size of blocks may have changed; but at
+ * most twenty times a second, even if a drive reports events endlessly.
  *
  * A log page that cannot be read is tried a few times, because the event would be the
  * last one of its kind.
@@ -19,7 +19,6 @@
 #include <linux/bits.h>
 #include <linux/jiffies.h>
 
-#include "disk/health.h"
 #include "nvme.h"
 
 /* All critical warnings of the health log (5.27.1.8). */
@@ -64,14 +63,6 @@ static int clear(struct chario_nvme *ctrl, u8 log)
 	return ret ?: chario_nvme_status_errno(answer.status);
 }
 
-static void event_tell(struct chario_nvme *ctrl)
-{
-	unsigned int i;
-
-	for (i = 0; i < ctrl->nr_disks; i++)
-		chario_health_tell(ctrl->disks[i]);
-}
-
 /*
  * Takes the event that has arrived, and delays the next one.  Returns false if there is
  * none.
@@ -94,14 +85,16 @@ static bool event_take(struct chario_nvme *ctrl,
 }
 
 /*
- * Checks the namespaces: another host or controller of the drive may have formatted
- * one.
+ * Checks the namespaces: another host or controller of the drive may have formatted one, or
+ * attached or detached one.
  */
 static void look_at_namespaces(struct chario_nvme *ctrl)
 {
 	/* A reset repeats the check. */
 	if (chario_nvme_identity_check(ctrl, ctrl->events.page))
 		chario_drive_recover_wanted(&ctrl->drive, true);
+	else
+		chario_nvme_disks_scan(ctrl);
 }
 
 /* Gives up a log page; if it is about namespaces, a reset checks these instead. */
@@ -144,7 +137,7 @@ static bool attend(struct chario_nvme *ctrl,
 	if (EVENT_LOG(event->result) == NVME_LOG_CHANGED_NS)
 		look_at_namespaces(ctrl);
 	chario_nvme_health_expire(ctrl);
-	event_tell(ctrl);
+	chario_nvme_disks_tell(ctrl);
 	return true;
 }
 
@@ -207,6 +200,8 @@ static void event_run(struct work_struct *work)
 		return;
 	if (!events->configured)
 		configure(ctrl);
+	if (xchg(&events->rescan, false))
+		look_at_namespaces(ctrl);
 	if (event_take(ctrl, &event) && !attend(ctrl, &event))
 		arrived(ctrl);
 	else if (!events->refused)
@@ -250,6 +245,29 @@ void chario_nvme_event_restart(struct chario_nvme *ctrl)
 	ctrl->events.refused = false;
 	queue(ctrl, 0);
 	raw_spin_unlock_irqrestore(&ctrl->admin.lock, flags);
+}
+
+/**
+ * chario_nvme_event_rescan() - check the namespaces, although the drive has reported nothing
+ * @ctrl: a controller that waits for events
+ *
+ * Context: may sleep, for as long as admin commands take.
+ * Return: 0; or an error of chario_drive_lock_live().
+ */
+int chario_nvme_event_rescan(struct chario_nvme *ctrl)
+{
+	unsigned long flags;
+	int ret = chario_drive_lock_live(&ctrl->drive);
+
+	if (ret)
+		return ret;
+	mutex_unlock(&ctrl->drive.lock);
+	WRITE_ONCE(ctrl->events.rescan, true);
+	raw_spin_lock_irqsave(&ctrl->admin.lock, flags);
+	queue(ctrl, 0);
+	raw_spin_unlock_irqrestore(&ctrl->admin.lock, flags);
+	flush_delayed_work(&ctrl->events.work);
+	return 0;
 }
 
 /**

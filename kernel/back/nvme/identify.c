@@ -294,3 +294,46 @@ int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
 	*status = answer.status;
 	return ret;
 }
+
+/* Returns the command set in a list of descriptors (5.17.2.3), NVM's if there is none. */
+static u8 find_command_set(const u8 *list)
+{
+	const struct nvme_ns_id_desc *desc;
+	size_t at;
+
+	for (at = 0; at + sizeof(*desc) < NVME_IDENTIFY_DATA_SIZE;
+	     at += sizeof(*desc) + desc->nidl) {
+		desc = (const void *)&list[at];
+		if (!desc->nidl)
+			break;
+		if (desc->nidt == NVME_NIDT_CSI)
+			return list[at + sizeof(*desc)];
+	}
+	return NVME_CSI_NVM;
+}
+
+/**
+ * chario_nvme_identify_command_set() - read the command set of a namespace
+ * @ctrl: an identified controller
+ * @nsid: identifier of the namespace
+ * @page: scratch memory for the answer, NVME_IDENTIFY_DATA_SIZE bytes
+ * @set: filled in with the identifier of the command set; that of NVM's if the
+ *	controller has no other, or does not answer this question
+ *
+ * Return: 0; or an error of chario_nvme_admin_exchange().
+ */
+int chario_nvme_identify_command_set(struct chario_nvme *ctrl, u32 nsid, void *page,
+				     u8 *set)
+{
+	struct chario_nvme_admin_answer answer = { };
+	int ret;
+
+	*set = NVME_CSI_NVM;
+	if (!chario_nvme_ctrl_has_command_sets(ctrl))
+		return 0;
+	ret = identify_ask(ctrl, NVME_ID_CNS_NS_DESC_LIST, nsid, page,
+			   NVME_IDENTIFY_DATA_SIZE, &answer);
+	if (!ret && !answer.status)
+		*set = find_command_set(page);
+	return ret;
+}

@@ -76,7 +76,7 @@ void chario_nvme_identity_free(struct chario_nvme *ctrl)
 /**
  * chario_nvme_identity_note() - note the identity of a new disk
  * @ctrl: the controller
- * @index: index of the disk
+ * @index: place of the disk
  * @id: Identify data of its namespace
  */
 void chario_nvme_identity_note(struct chario_nvme *ctrl, unsigned int index,
@@ -112,12 +112,18 @@ void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
 			 (int)strlen(ctrl->model), ctrl->model, nsid);
 }
 
-/*
- * Compares a namespace with its identity.  Returns the results of
- * chario_nvme_admin_exchange().
+/**
+ * chario_nvme_identity_look() - compare a namespace with its identity
+ * @ctrl: an enabled controller
+ * @index: place of its disk, which stays meanwhile
+ * @id: scratch memory for an answer of the drive
+ * @same: filled in
+ *
+ * Context: may sleep, for as long as admin commands take.
+ * Return: the results of chario_nvme_admin_exchange().
  */
-static int identity_look(struct chario_nvme *ctrl, unsigned int index,
-			 struct nvme_id_ns *id, bool *same)
+int chario_nvme_identity_look(struct chario_nvme *ctrl, unsigned int index,
+			      struct nvme_id_ns *id, bool *same)
 {
 	struct chario_nvme_identity now;
 	u16 status;
@@ -164,14 +170,17 @@ int chario_nvme_identity_check(struct chario_nvme *ctrl, void *page)
 	int ret = chario_nvme_identify_again(ctrl, page);
 	unsigned int i;
 
-	for (i = 0; i < ctrl->nr_disks && !ret; i++) {
-		struct chario_disk *disk = ctrl->disks[i];
+	for (i = 0; i < READ_ONCE(ctrl->nr_disks) && !ret; i++) {
+		struct chario_disk *disk = chario_nvme_disks_get(ctrl, i);
 		bool same = true;
 
+		if (!disk)
+			continue;
 		if (!READ_ONCE(disk->removed))
-			ret = identity_look(ctrl, i, page, &same);
+			ret = chario_nvme_identity_look(ctrl, i, page, &same);
 		if (!same)
 			identity_lose(ctrl, disk);
+		put_device(&disk->dev);
 	}
 	return ret;
 }

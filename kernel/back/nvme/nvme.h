@@ -4,7 +4,8 @@
  *
  *   pci.c       probe and remove, vectors, callbacks of the PCI core
  *   nvme.c      the structure of a controller
- *   disk.c      the disks, one for each namespace
+ *   disk.c      a disk, made of a namespace
+ *   disks.c     the disks, as namespaces come and go
  *   ctrl.c      registers: enable, disable, shut down
  *   cmb.c       controller memory
  *   identify.c  the Identify commands
@@ -38,6 +39,7 @@
 #include <linux/nvme.h>
 #include <linux/pci.h>
 #include <linux/pm_qos.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
 #include "disk/disk.h"
@@ -157,6 +159,7 @@ struct chario_nvme_health {
  * @arrived: a request has ended; changes under admin.lock
  * @refused: the drive refuses such requests, until the next reset
  * @configured: the drive knows which events are wanted
+ * @rescan: an administrator wants the namespaces to be checked
  * @tries: number of failed reads of the log page of the current event
  * @earliest: time in jiffies before which the next event is not attended to; under
  *	admin.lock
@@ -168,6 +171,7 @@ struct chario_nvme_events {
 	bool arrived;
 	bool refused;
 	bool configured;
+	bool rescan;
 	unsigned int tries;
 	unsigned long earliest;
 	void *page;
@@ -218,8 +222,12 @@ struct chario_nvme_events {
  * @has_namespace_events: the drive reports changes of namespaces
  * @identities: identity of each disk in @disks
  * @identify_page: memory for the answers that a reset needs; under drive.lock
- * @disks: disks, one for each namespace that can be driven
- * @nr_disks: length of @disks
+ * @disks: places of disks, one for each namespace that can be driven; NULL if free.  They
+ *	change in the work of events, in probe() and in remove() only
+ * @disks_lock: protects @disks against others than these
+ * @nr_disks: number of places that are or were taken; only grows
+ * @refusals: namespaces without a disk, and why; see disks.c
+ * @gives_block: a disk that is made from now on gets a block disk
  * @link_work: chario_nvme_link_check()
  * @link_deadline: time in jiffies at which a link that has failed is given up
  * @reports: failed commands
@@ -268,7 +276,10 @@ struct chario_nvme {
 	struct chario_nvme_identity *identities;
 	void *identify_page;
 	struct chario_disk **disks;
+	spinlock_t disks_lock; /* disks */
 	unsigned int nr_disks;
+	struct chario_nvme_refusal *refusals;
+	bool gives_block;
 	struct delayed_work link_work;
 	unsigned long link_deadline;
 	struct chario_nvme_reports reports;
@@ -366,6 +377,23 @@ chario_nvme_queue_at(const struct chario_nvme *ctrl, unsigned int index)
 	return to_nvme_queue(ctrl->drive.queues[index]);
 }
 
+/*
+ * Returns the disk in a place, until put_device(); or NULL if the place is free.  Any context
+ * but interrupts.
+ */
+static inline struct chario_disk *chario_nvme_disks_get(struct chario_nvme *ctrl,
+							unsigned int index)
+{
+	struct chario_disk *disk;
+
+	spin_lock(&ctrl->disks_lock);
+	disk = ctrl->disks[index];
+	if (disk)
+		get_device(&disk->dev);
+	spin_unlock(&ctrl->disks_lock);
+	return disk;
+}
+
 /* Returns to the start of both rings; the phase bit of the first round is 1. */
 static inline void chario_nvme_queue_rewind(struct chario_nvme_queue *nq)
 {
@@ -390,10 +418,20 @@ void chario_nvme_identity_note(struct chario_nvme *ctrl, unsigned int index,
 void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
 			       const struct nvme_id_ns *id,
 			       struct chario_disk *disk);
+int chario_nvme_identity_look(struct chario_nvme *ctrl, unsigned int index,
+			      struct nvme_id_ns *id, bool *same);
 int chario_nvme_identity_check(struct chario_nvme *ctrl, void *page);
 
 /* disk.c */
+const char *chario_nvme_disk_refusal(const struct chario_nvme *ctrl,
+				     const struct nvme_id_ns *id);
+struct chario_disk *chario_nvme_disk_create(struct chario_nvme *ctrl, u32 nsid,
+					    const struct nvme_id_ns *id);
+
+/* disks.c */
 int chario_nvme_disks_create(struct chario_nvme *ctrl);
+void chario_nvme_disks_scan(struct chario_nvme *ctrl);
+void chario_nvme_disks_tell(struct chario_nvme *ctrl);
 void chario_nvme_disks_unregister(struct chario_nvme *ctrl);
 void chario_nvme_disks_put(struct chario_nvme *ctrl);
 
@@ -406,6 +444,7 @@ bool chario_nvme_ctrl_is_gone(struct chario_nvme *ctrl);
 enum chario_drive_health chario_nvme_ctrl_health(struct chario_nvme *ctrl);
 bool chario_nvme_ctrl_has_failed(struct chario_nvme *ctrl);
 bool chario_nvme_ctrl_has_priorities(const struct chario_nvme *ctrl);
+bool chario_nvme_ctrl_has_command_sets(const struct chario_nvme *ctrl);
 u32 __iomem *chario_nvme_doorbell(struct chario_nvme *ctrl, unsigned int n);
 
 /* cmb.c */
@@ -420,6 +459,8 @@ int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
 			      unsigned int max);
 int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
 			    struct nvme_id_ns *id, u16 *status);
+int chario_nvme_identify_command_set(struct chario_nvme *ctrl, u32 nsid, void *page,
+				     u8 *set);
 
 /* queues.c */
 int chario_nvme_queues_init(struct chario_nvme *ctrl);
@@ -473,6 +514,8 @@ void chario_nvme_power_deinit(struct chario_nvme *ctrl);
 int chario_nvme_power_pin(struct chario_disk *disk, u32 *held, u32 wanted);
 int chario_nvme_power_get(struct chario_disk *disk, u32 held,
 			  struct chario_pin *pin);
+void chario_nvme_power_add(struct chario_nvme *ctrl, u32 nsid);
+void chario_nvme_power_remove(struct chario_nvme *ctrl, u32 nsid);
 void chario_nvme_power_restore(struct chario_nvme *ctrl);
 void chario_nvme_power_detach(struct chario_nvme *ctrl);
 
@@ -487,6 +530,7 @@ void chario_nvme_health_detach(struct chario_nvme *ctrl);
 void chario_nvme_event_init(struct chario_nvme *ctrl);
 void chario_nvme_event_start(struct chario_nvme *ctrl);
 void chario_nvme_event_restart(struct chario_nvme *ctrl);
+int chario_nvme_event_rescan(struct chario_nvme *ctrl);
 void chario_nvme_event_stop(struct chario_nvme *ctrl);
 
 /* status.c */

@@ -386,6 +386,21 @@ static const struct pci_error_handlers error_handlers = {
 	.reset_done	= reset_done,
 };
 
+/* As with Linux's driver: drives need not report namespaces that come and go. */
+static ssize_t rescan_controller_store(struct device *dev, struct device_attribute *attr,
+				       const char *buf, size_t count)
+{
+	return chario_nvme_event_rescan(dev_get_drvdata(dev)) ?: count;
+}
+
+static DEVICE_ATTR_WO(rescan_controller);
+
+static struct attribute *drive_attrs[] = {
+	&dev_attr_rescan_controller.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(drive);
+
 /* The table is empty on purpose, see the top of this file. */
 static const struct pci_device_id no_ids[] = { { } };
 
@@ -396,6 +411,7 @@ static struct pci_driver driver = {
 	.remove		= remove,
 	.shutdown	= shutdown,
 	.err_handler	= &error_handlers,
+	.dev_groups	= drive_groups,
 	.driver.pm	= pm_sleep_ptr(&pm_ops),
 };
 

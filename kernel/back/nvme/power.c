@@ -267,6 +267,7 @@ static struct chario_nvme_setting *power_add(struct chario_nvme_power *power, u3
 	struct chario_nvme_setting *s;
 
 	s = &power->settings[power->nr_settings++];
+	memset(s, 0, sizeof(*s));
 	s->pin = __ffs(pin);
 	s->fid = fid;
 	s->mask = mask;
@@ -286,8 +287,17 @@ static void add_vector(struct chario_nvme_power *power,
 	s->queue = nq;
 }
 
-/* Lists the settings that this drive has (5.27.1); each namespace has a retry limit. */
-static void list_settings(struct chario_nvme *ctrl)
+static void add_retry(struct chario_nvme_power *power, u32 nsid)
+{
+	power_add(power, CHARIO_PIN_RETRY, NVME_FEAT_ERR_RECOVERY, GENMASK(15, 0),
+		  RETRY_LIMIT)->nsid = nsid;
+}
+
+/*
+ * Lists the settings that this drive has (5.27.1); each namespace in the first places has a
+ * retry limit.
+ */
+static void list_settings(struct chario_nvme *ctrl, unsigned int places)
 {
 	struct chario_nvme_power *power = &ctrl->power;
 	u32 not_there = absent(ctrl);
@@ -302,23 +312,29 @@ static void list_settings(struct chario_nvme *ctrl)
 		  GENMASK(15, 0), 0);
 	for (i = 0; i < ctrl->drive.nr_queues; i++)
 		add_vector(power, chario_nvme_queue_at(ctrl, i));
-	for (i = 0; i < ctrl->nr_disks; i++)
-		power_add(power, CHARIO_PIN_RETRY, NVME_FEAT_ERR_RECOVERY,
-			  GENMASK(15, 0), RETRY_LIMIT)->nsid =
-			ctrl->disks[i]->namespace_id;
+	for (i = 0; i < places; i++) {
+		struct chario_disk *disk = chario_nvme_disks_get(ctrl, i);
+
+		if (!disk)
+			continue;
+		if (!READ_ONCE(disk->removed))
+			add_retry(power, disk->namespace_id);
+		put_device(&disk->dev);
+	}
 }
 
 static int make_settings(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_power *power = &ctrl->power;
-	unsigned int most = 3 + ctrl->drive.nr_queues + ctrl->nr_disks;
+	unsigned int places = READ_ONCE(ctrl->nr_disks);
+	unsigned int most = 3 + ctrl->drive.nr_queues + places;
 
 	if (power->settings)
 		return 0;
 	power->settings = kcalloc(most, sizeof(*power->settings), GFP_KERNEL);
 	if (!power->settings)
 		return -ENOMEM;
-	list_settings(ctrl);
+	list_settings(ctrl, places);
 	return 0;
 }
 
@@ -337,9 +353,14 @@ static void limit_retries(struct chario_nvme *ctrl, bool limited)
 {
 	unsigned int i;
 
-	for (i = 0; i < ctrl->nr_disks; i++)
-		WRITE_ONCE(ctrl->disks[i]->control,
-			   limited ? CHARIO_CONTROL_LIMITED_RETRY : 0);
+	for (i = 0; i < READ_ONCE(ctrl->nr_disks); i++) {
+		struct chario_disk *disk = chario_nvme_disks_get(ctrl, i);
+
+		if (!disk)
+			continue;
+		WRITE_ONCE(disk->control, limited ? CHARIO_CONTROL_LIMITED_RETRY : 0);
+		put_device(&disk->dev);
+	}
 }
 
 /* Applies the current requests of all files. */
@@ -429,6 +450,66 @@ int chario_nvme_power_pin(struct chario_disk *disk, u32 *held, u32 wanted)
 	ret = power_change(ctrl, held, wanted);
 	mutex_unlock(&ctrl->power.lock);
 	return ret;
+}
+
+/* Returns the retry limit of a namespace among the settings, or NULL. */
+static struct chario_nvme_setting *find_retry(struct chario_nvme_power *power, u32 nsid)
+{
+	unsigned int i;
+
+	for (i = 0; i < power->nr_settings; i++)
+		if (power->settings[i].fid == NVME_FEAT_ERR_RECOVERY &&
+		    power->settings[i].nsid == nsid)
+			return &power->settings[i];
+	return NULL;
+}
+
+/**
+ * chario_nvme_power_add() - let the pins of open files hold for a namespace that has come
+ * @ctrl: a live controller, which has the disk of the namespace
+ * @nsid: identifier of the namespace
+ *
+ * Context: may sleep.
+ */
+void chario_nvme_power_add(struct chario_nvme *ctrl, u32 nsid)
+{
+	struct chario_nvme_power *power = &ctrl->power;
+	struct chario_nvme_setting *more;
+
+	mutex_lock(&power->lock);
+	if (power->settings && !find_retry(power, nsid)) {
+		more = krealloc(power->settings,
+				array_size(power->nr_settings + 1, sizeof(*more)), GFP_KERNEL);
+		if (more) {
+			power->settings = more;
+			add_retry(power, nsid);
+		} else {
+			dev_warn(&ctrl->pdev->dev,
+				 "no memory for the retry limit of namespace %u, which stays as it is\n",
+				 nsid);
+		}
+	}
+	mutex_unlock(&power->lock);
+	queue_work(system_unbound_wq, &power->work);
+}
+
+/**
+ * chario_nvme_power_remove() - forget the settings of a namespace that has gone
+ * @ctrl: the controller
+ * @nsid: identifier of the namespace
+ *
+ * Context: may sleep.
+ */
+void chario_nvme_power_remove(struct chario_nvme *ctrl, u32 nsid)
+{
+	struct chario_nvme_power *power = &ctrl->power;
+	struct chario_nvme_setting *s;
+
+	mutex_lock(&power->lock);
+	s = find_retry(power, nsid);
+	if (s)
+		*s = power->settings[--power->nr_settings];
+	mutex_unlock(&power->lock);
 }
 
 /*
