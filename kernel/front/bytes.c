@@ -79,7 +79,7 @@ static int bytes_enter(struct chario_bytes *b)
 
 	if (likely(left > 0))
 		return 0;
-	return left ? -EINTR : -ETIMEDOUT;
+	return left ? -EINTR : chario_disk_count_timeout(b->gather.cf->disk, -ETIMEDOUT);
 }
 
 /*
@@ -322,6 +322,7 @@ static ssize_t write_parts(struct chario_file *cf, struct iov_iter *iter,
 		if (!iov_iter_count(iter))
 			return total ?: ret;
 		ret = bytes_fault_in(iter, cf->bytes->gather.size, expires);
+		chario_disk_count_timeout(cf->disk, ret);
 		/* The call ends here, as at the end of the disk. */
 		if (ret)
 			return total ?: ret;

@@ -132,14 +132,14 @@ int chario_patch_grain(struct chario_file *cf, void *bounce, u64 pos,
 	struct chario_edge edge;
 	int ret;
 
-	ret = take_two(q, &cf->origin, taken, expires);
+	ret = chario_disk_count_timeout(disk, take_two(q, &cf->origin, taken, expires));
 	if (ret)
 		return ret;
 	ret = chario_edge_lock(&edge, disk, cf->first + pos - offset, expires);
 	if (ret) {
 		chario_queue_put(q, taken[0]);
 		chario_queue_put(q, taken[1]);
-		return ret;
+		return chario_disk_count_timeout(disk, ret);
 	}
 	ret = change_locked(cf, bounce, pos - offset, q, taken, offset, from, bytes,
 			    fua);

@@ -12,6 +12,7 @@
 /**
  * chario_flight_wait_command() - wait for a command
  * @q: the queue
+ * @disk: the disk
  * @origin: open file that the command is for
  * @expires: jiffies at which to give up
  * @killable: true if a fatal signal ends the wait
@@ -22,13 +23,17 @@
  * Return: as chario_queue_get().
  */
 struct chario_command *
-chario_flight_wait_command(struct chario_queue *q,
+chario_flight_wait_command(struct chario_queue *q, const struct chario_disk *disk,
 			   const struct chario_origin *origin,
 			   unsigned long expires, bool killable)
 {
 	int ret = chario_origin_wait_room(origin, expires, killable);
+	struct chario_command *cmd = ret ? ERR_PTR(ret) :
+				     chario_queue_get(q, expires, killable);
 
-	return ret ? ERR_PTR(ret) : chario_queue_get(q, expires, killable);
+	if (IS_ERR(cmd))
+		chario_disk_count_timeout(disk, PTR_ERR(cmd));
+	return cmd;
 }
 
 /*
@@ -115,7 +120,8 @@ int chario_flight_fault_in(const struct chario_call *call,
 		return ret;
 	if (ret < least)
 		return -EFAULT;
-	return time_after(jiffies, call->expires) ? -ETIMEDOUT : 0;
+	return chario_disk_count_timeout(call->disk, time_after(jiffies, call->expires) ?
+					 -ETIMEDOUT : 0);
 }
 
 /**

@@ -32,7 +32,7 @@ struct gendisk;
  * @bytes: bytes that calls have delivered
  * @errors: device commands that ended with an error status
  * @timeouts: requests whose caller was told, or that recovery was to take back, because
- *	they had passed their deadline
+ *	they had passed their deadline; and calls that gave up before they had a request
  * @interrupted: requests whose caller was killed
  */
 struct chario_counters {
@@ -238,5 +238,16 @@ static inline void chario_disk_get_split(const struct chario_disk *disk,
 
 /* Number of CHARIO_PIN_* bits. */
 #define CHARIO_NR_PINS		7
+
+/*
+ * Counts a call that gives up before the device has its request: one that the device has is
+ * counted by drive/watch.c.  Takes and returns the result of a wait.
+ */
+static inline int chario_disk_count_timeout(const struct chario_disk *disk, int ret)
+{
+	if (ret == -ETIMEDOUT)
+		this_cpu_inc(disk->counters->timeouts);
+	return ret;
+}
 
 #endif /* CHARIO_TYPES_DISK_H */

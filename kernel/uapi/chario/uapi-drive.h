@@ -18,7 +18,8 @@
  * @read_bytes: number of bytes that read calls have transferred
  * @write_bytes: number of bytes that write calls have transferred
  * @errors: number of device commands that ended with an error status
- * @timeouts: number of requests that passed their deadline
+ * @timeouts: number of requests that passed their deadline, and of calls that gave ETIMEDOUT
+ *	before they had a request
  * @interrupted: number of requests whose caller was killed while they were in flight
  * @aborts: number of abort commands that were sent to the drive
  * @resets: number of resets of the controller, except for those after sleep

@@ -87,6 +87,20 @@ def test_a_deadline_of_the_disk_holds_for_all_its_files(rig: Rig) -> None:
     assert rig.call(disk, "read,0,65536") == 65536
 
 
+def test_each_call_that_gives_up_is_counted(rig: Rig) -> None:
+    """The drive has the first request of a file, behind which the calls that follow wait for room."""
+    disk = stalled(rig)
+    orphans = "/sys/module/chario/parameters/max_orphans"
+    usual = rig.guest.files.value(orphans)
+    rig.guest.files.write(orphans, 1)
+    rig.set(disk, "recovery_age_ms", 200000)
+    calls = rig.calls(disk, f"fill,1,0,{64 * KIB}", "deadline,100", *["read,0,65536"] * 5, "settle,0,65536,100")
+    rig.guest.files.write(orphans, usual)
+    gave_up = [value for name, value in calls if name in ("read", "settle")].count(-ETIMEDOUT)
+    assert (gave_up, rig.counters(disk)["timeouts"]) == (6, 6)
+    faults.let_go(rig.guest, STALLS)
+
+
 @pytest.mark.parametrize("step", ["hipri,0,65536", "write,0,65536", "read,0,16777216"])
 def test_every_kind_of_call_ends_at_its_deadline(rig: Rig, step: str) -> None:
     """Polled, writing, and larger than what can be in flight at once; its memory is there, or that would be late."""
