@@ -4,6 +4,7 @@
  * table decodes, and those of block devices that every tool uses.
  */
 #include <linux/capability.h>
+#include <linux/compat.h>
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/math64.h>
@@ -242,6 +243,7 @@ static int settle(struct chario_file *cf, union chario_argument *arg)
 	const struct chario_settle *args = &arg->settle;
 	u64 ns = args->deadline_ns ?: chario_disk_recovery_bound_ns(cf->disk) ?:
 		 READ_ONCE(cf->disk->deadline_ms) * (u64)NSEC_PER_MSEC;
+	int ret;
 
 	if (args->reserved || args->disk_offset + args->bytes < args->bytes)
 		return -EINVAL;
@@ -250,10 +252,11 @@ static int settle(struct chario_file *cf, union chario_argument *arg)
 		return -EINVAL;
 	if (args->disk_offset >= cf->capacity_bytes)
 		return 0;
-	return chario_origin_settle(&cf->origin, cf->disk,
-				    cf->first + args->disk_offset,
-				    min(args->bytes, cf->capacity_bytes - args->disk_offset),
-				    jiffies + 1 + nsecs_to_jiffies(ns));
+	ret = chario_origin_settle(&cf->origin, cf->disk,
+				   cf->first + args->disk_offset,
+				   min(args->bytes, cf->capacity_bytes - args->disk_offset),
+				   jiffies + 1 + nsecs_to_jiffies(ns));
+	return chario_disk_count_timeout(cf->disk, ret);
 }
 
 static int export_buffer(struct chario_file *cf, union chario_argument *arg)
@@ -407,12 +410,35 @@ static long ioctl_run(const struct decoder *decoder, struct chario_file *cf,
 #define BLKGETSIZE64_64	_IOR(0x12, 114, s64)
 #define BLKGETSIZE64_32	_IOR(0x12, 114, s32)
 
-static long block_ioctl(const struct chario_file *cf, unsigned int cmd,
-			void __user *user)
+/* The size in units of 512 bytes, which has to fit a long of the caller. */
+static int put_sectors(const struct chario_file *cf, void __user *user)
+{
+	u64 sectors = cf->capacity_bytes >> SECTOR_SHIFT;
+
+	if (sectors > (in_compat_syscall() ? U32_MAX : ULONG_MAX))
+		return -EFBIG;
+	return in_compat_syscall() ? put_user((u32)sectors, (u32 __user *)user) :
+				     put_user((unsigned long)sectors, (unsigned long __user *)user);
+}
+
+/*
+ * Makes durable what has been written, as fsync(2) does: there is no cache to be emptied.  A
+ * block device has the same rule of who may ask.
+ */
+static int flush_buffers(struct chario_file *cf)
+{
+	return capable(CAP_SYS_ADMIN) ? vfs_fsync(cf->origin.file, 0) : -EACCES;
+}
+
+static long block_ioctl(struct chario_file *cf, unsigned int cmd, void __user *user)
 {
 	const struct chario_disk *disk = cf->disk;
 
 	switch (cmd) {
+	case BLKGETSIZE:
+		return put_sectors(cf, user);
+	case BLKFLSBUF:
+		return flush_buffers(cf);
 	case BLKGETSIZE64_64:
 	case BLKGETSIZE64_32:
 		return put_user(cf->capacity_bytes, (u64 __user *)user);

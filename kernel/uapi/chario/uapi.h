@@ -4,8 +4,9 @@
  *
  * A CharIO disk is a character device, /dev/chardiskN, and a region of it is one, too,
  * /dev/chardiskNpM.  It supports read(2), write(2),
- * lseek(2), fsync(2) and io_uring like a disk, the ioctls BLKGETSIZE64, BLKSSZGET,
- * BLKPBSZGET, BLKIOMIN, BLKIOOPT and BLKROGET of block devices, and the ioctls below.
+ * lseek(2), fsync(2) and io_uring like a disk, the ioctls BLKGETSIZE64, BLKGETSIZE,
+ * BLKSSZGET, BLKPBSZGET, BLKIOMIN, BLKIOOPT, BLKROGET and BLKFLSBUF of block devices, and
+ * the ioctls below.
  * Programs use libchario, which makes these calls for them.
  *
  * Rules that hold for every ioctl here
@@ -37,7 +38,8 @@
  *      CHARIO_IOC_SET_PIN, CHARIO_IOC_HEALTH, CHARIO_FEATURE_PIN,
  *      CHARIO_FEATURE_HEALTH; CHARIO_IOC_TIMELINE_OPEN, CHARIO_IOC_TIMELINE_CONTROL;
  *      the last five members of struct chario_info, and command_limit and region,
- *      which were reserved; CHARIO_IOC_SETTLE; CHARIO_IOC_SET_REGIONS, CHARIO_IOC_CONFINE
+ *      which were reserved; CHARIO_IOC_SETTLE; CHARIO_IOC_SET_REGIONS, CHARIO_IOC_CONFINE;
+ *      BLKGETSIZE, BLKFLSBUF
  */
 #ifndef _CHARIO_UAPI_H
 #define _CHARIO_UAPI_H

@@ -40,11 +40,11 @@ def errors(guest: Guest, programs: Programs, node: str, script: list[str]) -> li
 
 def test_block_ioctls(guest: Guest, guest_program: Programs, disk512: str, disk4096: str) -> None:
     """What tools ask a block device is answered as a block device answers."""
-    names = ["BLKGETSIZE64", "BLKSSZGET", "BLKPBSZGET", "BLKIOMIN", "BLKIOOPT", "BLKROGET"]
+    names = ["BLKGETSIZE64", "BLKSSZGET", "BLKPBSZGET", "BLKIOMIN", "BLKIOOPT", "BLKROGET", "BLKGETSIZE", "BLKFLSBUF"]
     script = [f"block {name}" for name in names]
-    expected = [256 * MIB, 512, 512, 512, 4 * MIB, 0]
+    expected = [256 * MIB, 512, 512, 512, 4 * MIB, 0, 256 * MIB // 512, 0]
     assert calls(guest, guest_program, disk512, script) == [f"0 {value}" for value in expected]
-    expected = [256 * MIB, 4096, 4096, 4096, 4 * MIB, 0]
+    expected = [256 * MIB, 4096, 4096, 4096, 4 * MIB, 0, 256 * MIB // 512, 0]
     assert calls(guest, guest_program, disk4096, script) == [f"0 {value}" for value in expected]
 
 

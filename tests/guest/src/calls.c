@@ -102,6 +102,7 @@ static void block_call(const struct line *l)
 		{ "BLKGETSIZE64", BLKGETSIZE64 }, { "BLKSSZGET", BLKSSZGET },
 		{ "BLKPBSZGET", BLKPBSZGET },     { "BLKIOMIN", BLKIOMIN },
 		{ "BLKIOOPT", BLKIOOPT },         { "BLKROGET", BLKROGET },
+		{ "BLKGETSIZE", BLKGETSIZE },     { "BLKFLSBUF", BLKFLSBUF },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -319,11 +319,11 @@ static void confine(struct fuzzer *f)
 
 static void ask_block_device(struct fuzzer *f)
 {
-	static const unsigned long commands[] = { BLKGETSIZE64, BLKSSZGET, BLKPBSZGET,
-						  BLKIOMIN,     BLKIOOPT,  BLKROGET };
+	static const unsigned long commands[] = { BLKGETSIZE64, BLKSSZGET, BLKPBSZGET, BLKIOMIN,
+						  BLKIOOPT,     BLKROGET,  BLKGETSIZE, BLKFLSBUF };
 
 	begin(f, sizeof(uint64_t));
-	issue(f, KIND_BLOCK, some_file(f)->fd, commands[below(f, 6)], sizeof(uint64_t));
+	issue(f, KIND_BLOCK, some_file(f)->fd, commands[below(f, 8)], sizeof(uint64_t));
 }
 
 /* Numbers that nobody has, or that somebody else has. */
