@@ -19,6 +19,7 @@
  *   prp.c       the PRP entries of segments
  *   table.c     the PRP entries of buffers, made once
  *   power.c     the pins: power states, coalescing and retries
+ *   aspm.c      the power management of the link
  *   health.c    the SMART / Health log page
  *   event.c     asynchronous events
  *   status.c    the errnos of status codes
@@ -518,6 +519,10 @@ void chario_nvme_power_add(struct chario_nvme *ctrl, u32 nsid);
 void chario_nvme_power_remove(struct chario_nvme *ctrl, u32 nsid);
 void chario_nvme_power_restore(struct chario_nvme *ctrl);
 void chario_nvme_power_detach(struct chario_nvme *ctrl);
+
+/* aspm.c */
+void chario_nvme_aspm_pin(struct chario_nvme *ctrl);
+void chario_nvme_aspm_restore(struct chario_nvme *ctrl);
 
 /* health.c */
 void chario_nvme_health_init(struct chario_nvme *ctrl);

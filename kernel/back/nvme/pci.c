@@ -386,7 +386,7 @@ static const struct pci_error_handlers error_handlers = {
 	.reset_done	= reset_done,
 };
 
-/* As with Linux's driver: drives need not report namespaces that come and go. */
+/* The file is that of Linux's driver: drives need not report namespaces that come and go. */
 static ssize_t rescan_controller_store(struct device *dev, struct device_attribute *attr,
 				       const char *buf, size_t count)
 {

@@ -11,9 +11,6 @@
  * An interrupt vector has a setting too, while it has a queue: all settings are updated
  * when an open file has got a private queue.
  *
- * The power management of the link is turned off in the link control registers of both
- * ends.  pci_disable_link_state() is not used, because nothing undoes it.
- *
  * The limit of the drive's retries applies to commands with Limited Retry (LR), which
  * each command has while a file requests CHARIO_PIN_RETRY.
  */
@@ -24,8 +21,6 @@
 
 /* The shortest time limit of the drive's own retries: 100 ms (5.27.1.4). */
 #define RETRY_LIMIT	1
-
-#define LINK_BITS	(PCI_EXP_LNKCTL_ASPMC | PCI_EXP_LNKCTL_CLKREQ_EN)
 
 /**
  * struct chario_nvme_setting - a feature of the drive, or a part of one
@@ -203,54 +198,6 @@ static void update_settings(struct chario_nvme *ctrl, bool keep)
 	}
 }
 
-static struct pci_dev *link_end(struct chario_nvme *ctrl, int end)
-{
-	return end ? pci_upstream_bridge(ctrl->pdev) : ctrl->pdev;
-}
-
-/*
- * Turns the link's power management off, at the drive's end first (PCI Express Base
- * 5.4.1.4).
- */
-static void pin_link(struct chario_nvme *ctrl)
-{
-	struct chario_nvme_power *power = &ctrl->power;
-	int end;
-
-	power->link_status = 0;
-	for (end = 0; end < 2; end++) {
-		struct pci_dev *pdev = link_end(ctrl, end);
-		u16 now = 0;
-
-		if (!pdev)
-			continue; /* GCOVR_EXCL_LINE: QEMU keeps what is written */
-		pcie_capability_read_word(pdev, PCI_EXP_LNKCTL, &now);
-		if (!power->link_off)
-			power->link_before[end] = now & LINK_BITS;
-		pcie_capability_clear_word(pdev, PCI_EXP_LNKCTL, LINK_BITS);
-		pcie_capability_read_word(pdev, PCI_EXP_LNKCTL, &now);
-		if (now & LINK_BITS)
-			power->link_status = -EIO; /* GCOVR_EXCL_LINE: QEMU keeps what is written */
-	}
-	power->link_off = true;
-}
-
-/* Restores the link's power management, at the drive's end last. */
-static void restore_link(struct chario_nvme *ctrl)
-{
-	struct chario_nvme_power *power = &ctrl->power;
-	int end;
-
-	for (end = 1; end >= 0 && power->link_off; end--) {
-		struct pci_dev *pdev = link_end(ctrl, end);
-
-		if (pdev)
-			pcie_capability_set_word(pdev, PCI_EXP_LNKCTL,
-						 power->link_before[end]);
-	}
-	power->link_off = false;
-}
-
 static void hold_cpus(struct chario_nvme_power *power, bool hold)
 {
 	if (hold == cpu_latency_qos_request_active(&power->qos))
@@ -373,9 +320,9 @@ static void update(struct chario_nvme *ctrl)
 	if (!is_live(ctrl))
 		return;
 	if (power_is_wanted(power, CHARIO_PIN_LINK))
-		pin_link(ctrl);
+		chario_nvme_aspm_pin(ctrl);
 	else
-		restore_link(ctrl);
+		chario_nvme_aspm_restore(ctrl);
 	update_settings(ctrl, true);
 }
 
@@ -587,7 +534,7 @@ void chario_nvme_power_restore(struct chario_nvme *ctrl)
 
 	mutex_lock(&power->lock);
 	update_settings(ctrl, false);
-	restore_link(ctrl);
+	chario_nvme_aspm_restore(ctrl);
 	mutex_unlock(&power->lock);
 }
 
@@ -610,7 +557,7 @@ void chario_nvme_power_detach(struct chario_nvme *ctrl)
 	struct chario_nvme_power *power = &ctrl->power;
 
 	mutex_lock(&power->lock);
-	restore_link(ctrl);
+	chario_nvme_aspm_restore(ctrl);
 	hold_cpus(power, false);
 	power->detached = true;
 	mutex_unlock(&power->lock);
