@@ -251,6 +251,7 @@ def namespace_device(index: int, nsid: int, namespace: Namespace) -> JsonDict:
         "physical_block_size": namespace.lba_bytes,
         "ms": namespace.metadata_bytes,
         "write-cache": on_off(namespace.write_cache),
+        "zoned": namespace.zoned,
     }
 
 

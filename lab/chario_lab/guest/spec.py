@@ -116,13 +116,14 @@ Backing = RawFile | NullCo | Blkdebug | Throttle | WriteLog
 
 @dataclass(frozen=True)
 class Namespace:
-    """One namespace of a drive; nsid None numbers them 1, 2, ... in order."""
+    """One namespace of a drive; nsid None numbers them 1, 2, ... in order.  A zoned one is whole zones of 128 MiB."""
 
     size_mib: int = 256
     lba_bytes: int = 512
     metadata_bytes: int = 0
     nsid: int | None = None
     write_cache: bool = True
+    zoned: bool = False
     backing: Backing = field(default_factory=RawFile)
 
 

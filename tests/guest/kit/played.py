@@ -35,7 +35,8 @@ PAGE, LOG_BYTES = 4096, 512
 # Registers, section 3.1.3, and the doorbells behind them.
 CC, CSTS, AQA, ASQ, ACQ, DOORBELLS = 0x14, 0x1C, 0x24, 0x28, 0x30, 0x1000
 ENABLE, SHUTDOWN, READY, FAILED, SHUTDOWN_COMPLETE = 0x1, 0xC000, 0x1, 0x2, 0x8
-NAMESPACE, CONTROLLER, LIST, LIMITS = 0, 1, 2, 6  # what IDENTIFY can ask for
+NAMESPACE, CONTROLLER, LIST, DESCRIPTORS, LIMITS = 0, 1, 2, 3, 6  # what IDENTIFY can ask for
+COMMAND_SET = 4  # type of a descriptor, section 5.17.2.3
 NUMBER_OF_QUEUES, EVENTS, TRANSITIONS = 0x07, 0x0B, 0x0C  # features
 TRANSITIONS_BYTES = 256
 HEALTH_LOG, CHANGED_NAMESPACES = 2, 4
@@ -81,7 +82,7 @@ LIMIT_FIELDS: Fields = {"wzsl": (1, "B"), "dmrl": (3, "B"), "dmrsl": (4, "I"), "
 NAMESPACE_FIELDS: Fields = {
     "blocks": (0, "Q"), "nsfeat": (24, "B"), "nawupf": (36, "H"), "nabo": (42, "H"), "nabspf": (44, "H"),
     "noiob": (46, "H"), "npwg": (64, "H"), "nsattr": (99, "B"),
-    "nguid": (104, "16s"), "eui64": (120, "8s"), "shift": (130, "B"),
+    "nguid": (104, "16s"), "eui64": (120, "8s"), "ms": (128, "H"), "shift": (130, "B"),
 }  # fmt: skip
 # Section 5.16.1.3.
 HEALTH_FIELDS: Fields = {
@@ -194,6 +195,7 @@ class Played:
     drive: int
     controller: bytes = controller_page()
     namespaces: Mapping[int, bytes] = field(default_factory=lambda: {1: namespace_page()})
+    command_sets: Mapping[int, int] = field(default_factory=dict)
     being_formatted: Collection[int] = ()
     listed: Sequence[int] = ()
     health: bytes = health_page()
@@ -378,6 +380,8 @@ class Played:
             return FORMAT_IN_PROGRESS
         numbers = b"".join(struct.pack("<I", nsid) for nsid in self.listed or sorted(self.namespaces))
         pages = {CONTROLLER: self.controller, LIST: numbers.ljust(PAGE, b"\0"), LIMITS: self.limits}
+        if kind == DESCRIPTORS:
+            pages[kind] = bytes([COMMAND_SET, 1, 0, 0, self.command_sets.get(command.nsid, 0)]).ljust(PAGE, b"\0")
         self._memory.write(command.prp1, pages[kind] if kind in pages else self.namespaces[command.nsid])
         return OK
 

@@ -33,6 +33,7 @@ from shared_guest import Setup
 from test_replay import ADMIN_TIMEOUT_MS, PAGE, PATIENT, REGISTERS, Kept
 from waiting import until
 
+from chario_lab.guest.devices import PCI, nodes
 from chario_lab.guest.spec import RegisterFile
 
 pytestmark = [
@@ -44,6 +45,7 @@ SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=Tru
 EUI64, NGUID = b"ABCDEFGH", b"0123456789abcdef"
 ABORT_REQUESTED, INTERNAL_ERROR, INTERRUPTED, NOT_READY = 0x007, 0x006, 0x021, 0x082
 LONG_MS = 30_000
+RETRIES, PIN_RETRY = 0x05, 1 << 4
 
 
 class Pair(Kept):
@@ -143,7 +145,12 @@ def test_another_namespace_after_a_reset(pair: Pair, name: str) -> None:
     assert results(jobs[1].wait())[0] == ("write", PAGE)
     assert [(command.opcode, command.nsid) for command in pair.commands()[2:]] == [(WRITE, 2)]
     pair.rig.wait_said(mark, "namespace 1 has another size, format or identifier, or has gone; calls give ENODEV")
-    assert [pair.rig.show(node, "state") for node in pair.nodes] == ["removed", "live"]
+    if name == "gone":
+        pair.rig.wait_said(mark, "taken away, namespace 1 is not there any more")
+        assert nodes(pair.rig.guest, pair.drive.address) == pair.nodes[1:]
+    else:
+        assert pair.rig.show(pair.nodes[0], "state") == "removed"
+    assert pair.rig.show(pair.nodes[1], "state") == "live"
 
 
 @pytest.mark.parametrize("kind", [NAMESPACE, CONTROLLER], ids=["namespace", "controller"])
@@ -233,6 +240,56 @@ def test_a_namespace_that_is_formatted_anew(pair: Pair) -> None:
     until(lambda: looks(pair) and pair.rig.show(pair.nodes[0], "state") == "removed", "the disk is still there")
     assert pair.rig.calls(pair.nodes[0], f"write,0,{PAGE}")[0] == ("open", -ENODEV)
     assert pair.rig.call(pair.nodes[1], f"write,0,{PAGE}") == PAGE
+
+
+def namespaces(pair: Pair) -> list[tuple[str, str]]:
+    """The disks of the drive, and their namespaces."""
+    return [(node, pair.rig.show(node, "nsid")) for node in nodes(pair.rig.guest, pair.drive.address)]
+
+
+def test_namespaces_that_come_and_go(pair: Pair) -> None:
+    """One that is attached becomes a disk; the disk of one that is detached goes, and comes again with it."""
+    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    usual = dict(pair.drive.namespaces)
+    pair.rig.calls(pair.nodes[1], f"pin,{PIN_RETRY}")  # what is set for each namespace is listed from here on
+    pair.drive.namespaces = {**usual, 3: namespace_page()}
+    pair.drive.tell(CHANGED_NAMESPACES)
+    until(lambda: looks(pair) and len(namespaces(pair)) == 3, "there is no third disk")
+    third, nsid = namespaces(pair)[2]
+    pair.end_reset()
+    assert (nsid, pair.rig.call(third, f"write,0,{PAGE}")) == ("3", PAGE)
+    assert pair.commands()[-1].nsid == 3
+    assert pair.rig.calls(third, f"pin,{PIN_RETRY}", "in-force")[:2] == [("pin", 0), ("in-force", PIN_RETRY)]
+    assert (3, RETRIES) in [(command.nsid, command.dword10 & 0xFF) for command in asked_for(pair, Opcode.GET_FEATURES)]
+    # A file that is open keeps its disk, without a node, and not its namespace from having another one.
+    job = pair.rig.start(third, "touch,/run/open", "await,/run/go", f"write,0,{PAGE}")
+    pair.rig.wait_file("/run/open")
+    pair.drive.namespaces = usual
+    pair.drive.tell(CHANGED_NAMESPACES)
+    until(lambda: looks(pair) and len(namespaces(pair)) == 2, "the third disk stays")
+    pair.drive.namespaces = {**usual, 3: namespace_page()}
+    # What a drive without events has, and an administrator knows of.
+    rescan = f"echo 1 >{PCI}/devices/{pair.drive.address}/rescan_controller"
+    pair.rig.guest.must(rescan)
+    (fourth,) = [node for node, nsid in namespaces(pair) if nsid == "3"]
+    assert fourth != third and pair.rig.call(fourth, f"write,0,{PAGE}") == PAGE
+    pair.rig.touch("/run/go")
+    assert dict(results(job.wait()))["write"] == -ENODEV
+    pair.drive.namespaces = usual
+    pair.rig.guest.must(rescan)
+    pair.drive.namespaces = {**usual, 3: namespace_page()}
+    pair.rig.guest.must(rescan)
+    assert third in [node for node, _ in namespaces(pair)], "a number is not used again"
+    pair.rig.remove("/run/open", "/run/go")
+
+
+def test_a_list_that_is_wrong(pair: Pair) -> None:
+    """A namespace that is not in the list, and can still be identified, keeps its disk."""
+    pair.drive.listed = (2,)
+    pair.rig.guest.must(f"echo 1 >{PCI}/devices/{pair.drive.address}/rescan_controller")
+    pair.end_reset()
+    assert [nsid for _, nsid in namespaces(pair)] == ["1", "2"]
+    assert pair.rig.call(pair.nodes[0], f"write,0,{PAGE}") == PAGE
 
 
 def test_a_disk_that_was_lost_before_a_reset(pair: Pair) -> None:

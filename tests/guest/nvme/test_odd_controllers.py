@@ -11,6 +11,7 @@ from played import (
     INVALID_FIELD,
     INVALID_SIZE,
     LIST,
+    NAMESPACE_EVENTS,
     Opcode,
     Status,
     controller_page,
@@ -35,9 +36,10 @@ pytestmark = [
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
 # Registers and bits of section 3.1.3 of the NVMe Base Specification 2.0.
-CAP_HIGH, CMBLOC, CMBSZ, CRTO = 0x04, 0x38, 0x3C, 0x68
+CAP_HIGH, COMMAND_SETS, CMBLOC, CMBSZ, CRTO = 0x04, 1 << 11, 0x38, 0x3C, 0x68
 PLAIN_HIGH, MEMORY_BUFFER, READY_TIMES = faults.PLAIN[CAP_HIGH], 1 << 25, 1 << 27
 READS_AND_WRITES, ALL_ELSEWHERE, PORTS = 0x18, 0x60, 1
+SETS, KEY_VALUE, ZONED = {CAP_HIGH: PLAIN_HIGH | COMMAND_SETS}, 1, 2
 READ = 2
 SMBUS = "0000:00:1f.3"
 
@@ -61,9 +63,11 @@ def test_what_is_played_is_a_drive(rig: Rig) -> None:
         ({"controller": controller_page(mdts=1), "namespaces": {1: namespace_page(shift=16)}}, "the largest command"),
         ({"status": ending_with(Opcode.CREATE_CQ, INVALID_SIZE)}, "not bound: error"),
         ({"status": ending_with(Opcode.CREATE_SQ, INVALID_SIZE)}, "not bound: error"),
-        ({"status": ending_with(Opcode.IDENTIFY, INVALID_FIELD, dword10=0)}, "not bound: error -95"),
+        ({"status": ending_with(Opcode.IDENTIFY, INVALID_FIELD, dword10=0)}, "does not describe it: status 0x002"),
+        ({"registers": SETS, "command_sets": {1: ZONED}}, "namespace 1 refused: zoned"),
+        ({"namespaces": {}}, "none is attached to the controller"),
     ],
-    ids=["no-io", "too-large", "large-blocks", "empty", "small-commands", "no-completions", "no-queue", "no-namespace"],
+    ids=["no-io", "too-large", "large-blocks", "empty", "small-commands", "no-cq", "no-sq", "no-page", "zoned", "none"],
 )
 def test_a_drive_that_is_refused(rig: Rig, what: dict[str, Any], reason: str) -> None:
     """Each with its reason, and nothing of it is left."""
@@ -100,6 +104,21 @@ def test_a_list_of_namespaces_that_cannot_be(rig: Rig) -> None:
     """One that is listed twice becomes one disk, and the number that means all of them none."""
     with played(rig, REGISTERS, listed=(1, 1, 0xFFFF_FFFF, 1)) as controller:
         assert [rig.show(disk, "nsid") for disk in rig.take(controller.address)] == ["1"]
+
+
+def test_namespaces_that_are_left_out(rig: Rig) -> None:
+    """Each is named once, with its reason, and the others are disks."""
+    namespaces = {**{n: namespace_page() for n in range(1, 5)}, 5: namespace_page(ms=8)}
+    what = {"namespaces": namespaces, "command_sets": {1: ZONED, 3: KEY_VALUE}, "being_formatted": {4}}
+    mark = rig.guest.log_mark()
+    page = controller_page(namespaces=5, oaes=NAMESPACE_EVENTS)
+    with played(rig, REGISTERS, controller=page, registers=SETS, **what) as controller:
+        (disk,) = rig.take(controller.address)
+        assert rig.show(disk, "nsid") == "2"
+        rig.guest.must(f"echo 1 >/sys/bus/pci/devices/{controller.address}/rescan_controller")
+        reasons = ["1 refused: zoned", "3 refused: its command set is", "5 refused: its format has metadata"]
+        for reason in [*reasons, "4 refused: the drive does not describe it: status 0x084, format in progress"]:
+            assert rig.said(mark).count(f"namespace {reason}") == 1, reason
 
 
 def test_names_begin_with_a_letter(rig: Rig) -> None:
