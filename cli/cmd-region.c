@@ -86,21 +86,30 @@ static void add_row(struct cli_table *rows, const struct chario_list_disk *disk,
 	cli_table_add(rows, "%s", is_set(disk, region) ? "set" : "not set");
 }
 
+static struct json_object *make_object(const char *path, const struct chario_region *range,
+				       const char *name, const char *uuid, bool set, bool in_table)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+
+	cli_json_text(object, "path", path);
+	cli_json_number(object, "number", range->number);
+	cli_json_number(object, "offset", range->offset);
+	cli_json_number(object, "bytes", range->bytes);
+	cli_json_text(object, "name", name);
+	cli_json_text(object, "uuid", uuid);
+	cli_json_flag(object, "set", set);
+	cli_json_flag(object, "in_table", in_table);
+	return object;
+}
+
 struct json_object *cli_region_object(const struct chario_list_disk *disk,
 				      const struct cli_table_region *region)
 {
-	struct json_object *object = cli_must(json_object_new_object());
 	char path[48];
 
 	snprintf(path, sizeof(path), "%sp%u", disk->path, region->range.number);
-	cli_json_text(object, "path", path);
-	cli_json_number(object, "number", region->range.number);
-	cli_json_number(object, "offset", region->range.offset);
-	cli_json_number(object, "bytes", region->range.bytes);
-	cli_json_text(object, "name", region->name);
-	cli_json_text(object, "uuid", region->uuid);
-	cli_json_flag(object, "set", is_set(disk, region));
-	return object;
+	return make_object(path, &region->range, region->name, region->uuid, is_set(disk, region),
+			   true);
 }
 
 /**
@@ -108,14 +117,50 @@ struct json_object *cli_region_object(const struct chario_list_disk *disk,
  * @cli: the verb
  * @rows: rows for people
  * @objects: JSON array
+ * @table: partition table of the disk whose regions are being added
  * @status: exit code
+ * @is_told: true if something has been said that explains why there is no region
  */
 struct listing {
 	const struct cli *cli;
 	struct cli_table rows;
 	struct json_object *objects;
+	const struct cli_partition_table *table;
 	int status;
+	bool is_told;
 };
+
+static const struct cli_table_region *find(const struct cli_partition_table *table, uint32_t number)
+{
+	for (uint32_t i = 0; i < table->nr_regions; i++)
+		if (table->regions[i].range.number == number)
+			return &table->regions[i];
+	return NULL;
+}
+
+/* Add a region that the module has and the table has not, or not there: it may be open. */
+static int add_other(const struct chario_list_region *region, void *data)
+{
+	struct chario_region range = { .number = region->number,
+				       .offset = region->offset,
+				       .bytes = region->bytes };
+	struct listing *listing = data;
+	const struct cli_table_region *same = find(listing->table, region->number);
+	struct cli_table *rows = &listing->rows;
+	char size[32];
+
+	if (same && compare(region, (void *)&same->range))
+		return 0;
+	cli_table_add(rows, "%s", region->path);
+	cli_table_add(rows, "%s", cli_round_size(size, region->bytes));
+	cli_table_add(rows, "%s", cli_exact_size(size, region->offset));
+	cli_table_add(rows, "%s", "");
+	cli_table_add(rows, "%s, %s", region->nr_open ? "open" : "set",
+		      same ? "moved in the table" : "gone from the table");
+	json_object_array_add(listing->objects,
+			      make_object(region->path, &range, "", "", true, false));
+	return 0;
+}
 
 /* Add the regions of a disk; one that cannot be read does not keep the others. */
 static int add_regions(const struct chario_list_disk *disk, void *data)
@@ -130,6 +175,11 @@ static int add_regions(const struct chario_list_disk *disk, void *data)
 	for (uint32_t i = 0; !err && i < table.nr_regions; i++) {
 		add_row(&listing->rows, disk, &table.regions[i]);
 		json_object_array_add(listing->objects, cli_region_object(disk, &table.regions[i]));
+	}
+	if (!err) {
+		listing->table = &table;
+		chario_regions_list(disk->index, add_other, listing);
+		listing->is_told |= cli_warn_of_table(listing->cli, disk, &table);
 	}
 	cli_close_table(&table);
 	return 0;
@@ -148,7 +198,7 @@ static void print_listing(struct listing *listing)
 	json_object_put(listing->objects);
 	if (listing->rows.nr_cells > listing->rows.nr_columns)
 		cli_table_print(&listing->rows);
-	else if (!listing->status)
+	else if (!listing->status && !listing->is_told)
 		cli_say(listing->cli,
 			"there is no region; chario region create DISK SIZE makes one");
 }

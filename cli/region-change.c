@@ -112,8 +112,11 @@ static int fail_to_open(const struct cli *cli, int err, const struct chario_list
 	return cli_fail(cli, err, "cannot open the partition table of %s", disk->path);
 }
 
-static int no_table(const struct cli *cli, const struct chario_list_disk *disk)
+static int no_table(const struct cli *cli, const struct chario_list_disk *disk,
+		    const struct cli_partition_table *table)
 {
+	if (cli_warn_of_table(cli, disk, table))
+		return CLI_FAILED;
 	return cli_say(cli,
 		       "%s has no GPT, where regions are kept\n--new-table makes one: it is for an "
 		       "empty disk",
@@ -139,8 +142,9 @@ static void print_region(const struct cli *cli, const struct chario_list_disk *d
 }
 
 static int fail_to_add(const struct cli *cli, int err, const struct chario_list_disk *disk,
-		       uint64_t most)
+		       const struct cli_partition_table *table, uint64_t most)
 {
+	unsigned int numbers = cli_table_numbers(table);
 	char size[32];
 
 	if (err == -ENOSPC && most)
@@ -148,6 +152,13 @@ static int fail_to_add(const struct cli *cli, int err, const struct chario_list_
 			       cli_exact_size(size, most));
 	if (err == -ENOSPC)
 		return cli_say(cli, "%s has no hole between its partitions", disk->path);
+	if (err == -EMFILE && numbers < CHARIO_REGIONS_MAX)
+		return cli_say(
+			cli,
+			"the partition table of %s has room for %u partitions, and has them\n"
+			"remove a region or a partition first; sfdisk makes a table of another "
+			"length (table-length)",
+			disk->path, numbers);
 	if (err == -EMFILE)
 		return cli_say(cli,
 			       "the partition table of %s has no number left: regions have the "
@@ -186,10 +197,10 @@ static int add(const struct cli *cli, const struct cli_region_job *job,
 			return cli_fail(cli, err, "cannot make a GPT for %s", disk->path);
 	}
 	if (!table->is_gpt)
-		return no_table(cli, disk);
+		return no_table(cli, disk, table);
 	err = cli_add_region(table, bytes, job->name, &region, &most);
 	if (err)
-		return fail_to_add(cli, err, disk, most);
+		return fail_to_add(cli, err, disk, table, most);
 	if (put_in(cli, disk, &before, table))
 		return CLI_FAILED;
 	print_region(cli, disk, table, region.number);

@@ -19,6 +19,13 @@ int cli_set_regions(const struct cli *cli, const struct chario_list_disk *disk,
  */
 int cli_apply_regions(const struct cli *cli, const struct chario_list_disk *disk);
 
+/*
+ * Say what keeps the partitions of a disk from being regions.  Returns whether anything does, and
+ * has been said.
+ */
+bool cli_warn_of_table(const struct cli *cli, const struct chario_list_disk *disk,
+		       const struct cli_partition_table *table);
+
 /* Say which regions of a disk have another file, such as a plain one, in the place of their node. */
 void cli_warn_of_nodes(const struct cli *cli, const struct chario_list_disk *disk);
 

@@ -16,6 +16,9 @@
 /* Characters of the name of a partition: a GPT has room for as many units of 16 bits. */
 #define NAME_UNITS 36
 
+/* Largest size of a block that a disk can have. */
+#define MOST_BLOCK_BYTES 65536
+
 static uint64_t sector_bytes(const struct cli_partition_table *table)
 {
 	return fdisk_get_sector_size(table->context);
@@ -29,7 +32,7 @@ static bool is_region(struct fdisk_partition *part)
 	return text && !strcasecmp(text, CHARIO_REGION_TYPE);
 }
 
-/* Note a partition if it is a region; what has no place or too high a number is left out. */
+/* Note a partition if it is a region; what has no place is left out, and too high a number told. */
 static void note_partition(struct cli_partition_table *table, struct fdisk_partition *part)
 {
 	struct cli_table_region *region = &table->regions[table->nr_regions];
@@ -37,10 +40,13 @@ static void note_partition(struct cli_partition_table *table, struct fdisk_parti
 	const char *uuid = fdisk_partition_get_uuid(part);
 	size_t number = fdisk_partition_get_partno(part) + 1;
 
-	if (!is_region(part) || !fdisk_partition_has_start(part) ||
-	    !fdisk_partition_has_size(part) || number > CHARIO_REGIONS_MAX ||
-	    table->nr_regions == CHARIO_REGIONS_MAX)
+	if (!is_region(part) || !fdisk_partition_has_start(part) || !fdisk_partition_has_size(part))
 		return;
+	if (number > CHARIO_REGIONS_MAX || table->nr_regions == CHARIO_REGIONS_MAX) {
+		if (!table->high_number)
+			table->high_number = (uint32_t)number;
+		return;
+	}
 	*region = (struct cli_table_region){
 		.range.number = (uint32_t)number,
 		.range.offset = fdisk_partition_get_start(part) * sector_bytes(table),
@@ -51,6 +57,30 @@ static void note_partition(struct cli_partition_table *table, struct fdisk_parti
 	table->nr_regions++;
 }
 
+/* Returns whether a GPT has its mark at a place. */
+static bool has_mark(const struct cli_partition_table *table, uint64_t offset)
+{
+	static const char mark[] = "EFI PART";
+	char found[sizeof(mark) - 1];
+
+	return pread(table->fd, found, sizeof(found), (off_t)offset) == sizeof(found) &&
+	       !memcmp(found, mark, sizeof(found));
+}
+
+/* Look why a disk has no GPT that can be used: its header is in block 1, a copy in the last. */
+static void find_marks(struct cli_partition_table *table)
+{
+	uint64_t block = sector_bytes(table);
+	uint64_t blocks = fdisk_get_nsectors(table->context);
+
+	table->is_damaged = has_mark(table, block) || has_mark(table, (blocks - 1) * block);
+	for (uint32_t other = 512; other <= MOST_BLOCK_BYTES && !table->is_damaged; other *= 2)
+		if (has_mark(table, other)) {
+			table->other_block_bytes = other;
+			return;
+		}
+}
+
 static int read_regions(struct cli_partition_table *table)
 {
 	struct fdisk_table *parts = NULL;
@@ -59,10 +89,13 @@ static int read_regions(struct cli_partition_table *table)
 	int err;
 
 	table->nr_regions = 0;
+	table->high_number = 0;
 	table->is_gpt = fdisk_has_label(table->context) &&
 			fdisk_is_labeltype(table->context, FDISK_DISKLABEL_GPT);
-	if (!table->is_gpt)
+	if (!table->is_gpt) {
+		find_marks(table);
 		return 0;
+	}
 	err = fdisk_get_partitions(table->context, &parts);
 	if (err)
 		return err;
@@ -152,6 +185,11 @@ void cli_close_table(struct cli_partition_table *table)
 	cli_close_ends(&table->ends);
 	if (table->lock >= 0)
 		close(table->lock);
+}
+
+unsigned int cli_table_numbers(const struct cli_partition_table *table)
+{
+	return (unsigned int)fdisk_get_npartitions(table->context);
 }
 
 int cli_renew_table(struct cli_partition_table *table)

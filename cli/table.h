@@ -40,6 +40,9 @@ struct cli_table_region {
  * @is_block: true if @fd is a block disk
  * @is_assigned: true if @context has taken @fd
  * @is_gpt: true if there is a GPT
+ * @is_damaged: true if there is a GPT that cannot be used, or that has lost its protective MBR
+ * @other_block_bytes: size of the blocks for which there is a GPT, if not those of the disk; or 0
+ * @high_number: number of the first partition that would be a region, but for its number; or 0
  * @regions: regions of the table, in the order of their numbers
  * @nr_regions: number of regions
  */
@@ -52,6 +55,9 @@ struct cli_partition_table {
 	bool is_block;
 	bool is_assigned;
 	bool is_gpt;
+	bool is_damaged;
+	uint32_t other_block_bytes;
+	uint32_t high_number;
 	struct cli_table_region regions[CHARIO_REGIONS_MAX];
 	uint32_t nr_regions;
 };
@@ -69,6 +75,9 @@ struct cli_partition_table {
 int cli_open_table(struct cli_partition_table *table, const struct chario_list_disk *disk,
 		   bool writable);
 void cli_close_table(struct cli_partition_table *table);
+
+/* Returns the number of partitions for which a table has room. */
+unsigned int cli_table_numbers(const struct cli_partition_table *table);
 
 /* Make an empty GPT, in memory. */
 int cli_renew_table(struct cli_partition_table *table);

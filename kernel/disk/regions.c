@@ -38,11 +38,13 @@ static DEVICE_ATTR_RO(name)
 SHOW(region, "%u", region->node.number);
 SHOW(start, "%llu", region->node.first);
 SHOW(size, "%llu", region->node.bytes);
+SHOW(open, "%u", READ_ONCE(region->node.files));
 
 static struct attribute *region_attrs[] = {
 	&dev_attr_region.attr,
 	&dev_attr_start.attr,
 	&dev_attr_size.attr,
+	&dev_attr_open.attr,
 	NULL,
 };
 ATTRIBUTE_GROUPS(region);

@@ -31,6 +31,7 @@ extern "C" {
  * @bytes: length of the region in bytes
  * @name: "chardiskNpM"
  * @path: "/dev/chardiskNpM"
+ * @nr_open: number of open files of the region
  *
  * The library makes the struct and may add members at its end.
  */
@@ -41,6 +42,7 @@ struct chario_list_region {
 	uint64_t bytes;
 	char name[32];
 	char path[40];
+	uint32_t nr_open;
 };
 
 /**

@@ -152,6 +152,7 @@ static void read_region(struct chario_list_region *region, uint32_t disk, uint32
 	region->node_error = -chario_disk_check_node(region->path);
 	region->offset = read_number(region->name, "start");
 	region->bytes = read_number(region->name, "size");
+	region->nr_open = (uint32_t)read_number(region->name, "open");
 }
 
 int chario_regions_list(uint32_t index, chario_region_visit *visit, void *data)

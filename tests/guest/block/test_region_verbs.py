@@ -264,6 +264,75 @@ def test_a_table_that_is_full(machine: Machine) -> None:
     assert machine.chario("region", "create", disk, "1M").check().stdout == f"{disk}p77  1 MiB\n"
 
 
+# The second partition begins where the first does; both checksums are right.
+OVERLAP = """
+import struct, sys, zlib
+with open(sys.argv[1], "r+b") as disk:
+    disk.seek(512)
+    head = bytearray(disk.read(512))
+    place, count, size = struct.unpack_from("<QII", head, 72)
+    disk.seek(place * 512)
+    entries = bytearray(disk.read(count * size))
+    entries[size + 32 : size + 40] = entries[32:40]
+    struct.pack_into("<I", head, 88, zlib.crc32(entries))
+    struct.pack_into("<I", head, 16, 0)
+    struct.pack_into("<I", head, 16, zlib.crc32(head[:92]))
+    for at, what in ((place * 512, entries), (512, head)):
+        disk.seek(at)
+        disk.write(what)
+"""
+TWO = f"label: gpt\nsize=16MiB, type={TYPE}\nsize=16MiB, type={TYPE}\n"
+DAMAGED = "is damaged or has no protective MBR"
+# A table, what is done to it, and what is said of it.
+ODD_TABLES = {
+    "high": (f"label: gpt\ntable-length: 256\n200 : size=1MiB, type={TYPE}\n", ":", "partition 200", "1 to 128"),
+    "overlap": (TWO, f"python3 -c '{OVERLAP}' $DISK", "regions 1 and 2 of", "overlap"),
+    "no-mbr": (TWO, "dd if=/dev/zero of=$DISK bs=512 count=1 conv=notrunc", DAMAGED),
+    "both-heads": (TWO, "for at in 1 $(($(blockdev --getsz $DISK) - 1)); do printf x | dd of=$DISK bs=1"
+                   " seek=$((at * 512 + 16)) conv=notrunc; done", DAMAGED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD_TABLES)
+def test_a_table_that_gives_no_regions(machine: Machine, name: str) -> None:
+    """Whoever lists the regions, or sets them, is told why."""
+    disk = bind(machine, SMALL, "--block")
+    table, act, *words = ODD_TABLES[name]
+    machine.guest.must(f"sfdisk -q {disk}b", stdin=table)
+    machine.must(f"udevadm settle && DISK={disk}b && {{ {act}; }} 2>/dev/null && udevadm settle")
+    applied = machine.chario("region", "apply", disk)
+    assert all(word in applied.stderr for word in words), applied.describe()
+    if name != "overlap":
+        listed = machine.chario("region", "list", disk).check().stderr
+        assert all(word in listed for word in words) and "there is no region" not in listed, listed
+
+
+def test_one_head_of_two_is_enough(machine: Machine) -> None:
+    """The table is read from its copy."""
+    disk = bind(machine, SMALL, "--block")
+    machine.guest.must(f"sfdisk -q {disk}b", stdin=TWO)
+    machine.must(f"udevadm settle && printf x | dd of={disk}b bs=1 seek=528 conv=notrunc 2>/dev/null; udevadm settle")
+    assert len(regions(machine, disk)) == 2
+
+
+def test_a_table_for_other_blocks(machine: Machine) -> None:
+    """It is named, with the size of its blocks, and is not written over."""
+    small, large = bind(machine, SMALL, "--block"), bind(machine, LARGE, "--block")
+    machine.guest.must(f"sfdisk -q {small}b", stdin=TWO)
+    machine.must(f"dd if={small}b of={large}b bs=64k count=1 conv=fsync 2>/dev/null && udevadm settle")
+    words = ("a GPT for blocks of 512 bytes", "its blocks have 4096", "--new-table")
+    refused(machine.chario("region", "create", large, "16M"), *words)
+    assert all(word in machine.chario("region", "list", large).check().stderr for word in words)
+
+
+def test_a_short_table_that_is_full(machine: Machine) -> None:
+    """The message has the number of partitions for which there is room."""
+    disk = bind(machine, SMALL, "--block")
+    table = "label: gpt\ntable-length: 4\n" + f"size=1MiB, type={TYPE}\n" * 4
+    machine.guest.must(f"sfdisk -q {disk}b", stdin=table)
+    refused(machine.chario("region", "create", disk, "1M"), "has room for 4 partitions")
+
+
 def test_a_region_that_the_module_refuses(machine: Machine) -> None:
     """It is not left in the table: another one, which has gone from there, is open."""
     disk = bind(machine, SMALL, "--block")
@@ -273,7 +342,11 @@ def test_a_region_that_the_module_refuses(machine: Machine) -> None:
     with machine.held_open(f"{disk}p2"):
         machine.must(f"sfdisk -q --delete {disk}b 2")
         refused(machine.chario("region", "create", disk, "16M"), "is open")
-        assert [path for path, *_ in regions(machine, disk)] == [f"{disk}p1"]
+        assert [path for path, *_ in regions(machine, disk)] == [f"{disk}p1", f"{disk}p2"]
+        assert "open, gone from the table" in machine.chario("region", "list", disk).check().stdout
+        machine.guest.must(f"sfdisk -q --append {disk}b", stdin=f"size=16MiB, type={TYPE}\n")
+        assert "open, moved in the table" in machine.chario("region", "list", disk).check().stdout
+        machine.must(f"sfdisk -q --delete {disk}b 2")
     assert machine.chario("region", "create", disk, "16M").check().stdout == f"{disk}p2  16 MiB\n"
 
 
