@@ -60,10 +60,10 @@ struct chario_regions {
  *
  * The ioctl returns a new file descriptor, with close-on-exec.  Its file is a disk of
  * @bytes: offset 0 is the first byte of the range, and no call reaches another one.  It
- * may read and write as this file may, is urgent if this file is, and else begins with
- * default options and without buffers.  It can be confined further, but not widened: its
- * descriptor can be given to a process that has no right to the disk.  Opening it anew, by
- * /proc/PID/fd, gives ENXIO.
+ * may read and write as this file may, its writes are durable if those of this file are
+ * (O_DSYNC, O_SYNC), it is urgent if this file is, and else begins with default options and
+ * without buffers.  It can be confined further, but not widened: its descriptor can be given
+ * to a process that has no right to the disk.  Opening it anew, by /proc/PID/fd, gives ENXIO.
  *
  * The new file keeps this one open, and so its locks (fcntl(2), F_OFD_SETLK), pins and
  * claims, until it is closed itself; of a confined file, the one that was opened by its path

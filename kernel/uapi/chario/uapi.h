@@ -446,7 +446,7 @@ enum chario_transfer_op {
 
 /* Flags of &struct chario_transfer. */
 #define CHARIO_TRANSFER_POLL	(1U << 0) /* poll, like RWF_HIPRI */
-#define CHARIO_TRANSFER_FUA	(1U << 1) /* durable, like RWF_DSYNC */
+#define CHARIO_TRANSFER_FUA	(1U << 1) /* durable, like RWF_DSYNC; O_DSYNC has no effect */
 #define CHARIO_TRANSFER_NOWAIT	(1U << 2) /* EAGAIN, like RWF_NOWAIT */
 #define CHARIO_TRANSFER_PHYSICAL	(1U << 3) /* @buffer_offset is an address */
 

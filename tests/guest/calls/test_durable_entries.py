@@ -8,10 +8,12 @@ looked at, see entries.py: no run that kills a machine can show the loss.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
+from block_side import PRELUDE
 from disks import MIB, Programs, calls
 from entries import FLUSH, READ, WRITE, Entry, Submissions
 from rig import Rig
@@ -191,6 +193,35 @@ def test_queues_of_the_library(disk: Disk, guest_program: Programs, flags: str) 
 # Writes of any size, and the whole blocks that a drive with blocks of 4 KiB has to be given.
 PIECES = [(0, 100), (3 * PAGE + 50, 200), (8 * PAGE, PAGE), (16 * PAGE + 50, 3 * PAGE), (MIB, 300 << 10),
           (2 * MIB + 100, (300 << 10) + 7), (4 * MIB - 1, 2)]  # fmt: skip
+
+
+CONFINED = """
+import sys
+whole = os.open(sys.argv[1], os.O_RDWR | int(sys.argv[2]))
+part, mute = confine(whole, 1 << 20, 60 << 20), confine(whole, 0, 1 << 20, 1)
+parts = [part, confine(part, 1 << 20, 59 << 20)]
+os.close(whole)
+at = 0
+for fd in parts:
+    for size in map(int, sys.argv[3:]):
+        assert write(fd, at, size, 1) == size
+        at += size
+assert write(mute, 0, 4096, 1) == "EBADF"
+"""
+
+
+@pytest.mark.parametrize("flag", ["O_RDWR", "O_DSYNC", "O_SYNC"])
+def test_a_confined_file_is_as_durable_as_its_parent(disk: Disk, flag: str) -> None:
+    """Each write through it, and through one that is confined further, carries FUA where its parent's writes do."""
+    sizes = (PAGE, *SIZES)
+    command = ["python3", "-c", PRELUDE + CONFINED, disk.node, str(getattr(os, flag)), *map(str, sizes)]
+    disk.rig.guest.must(command, timeout_s=240)
+    places, at = [], 0
+    for start in (1, 2):
+        for size in sizes:
+            places.append(Call(start * MIB + at, size, flag != "O_RDWR"))
+            at += size
+    disk.judge(places)
 
 
 def blocks_of(disk: Disk, offset: int, length: int) -> tuple[int, int]:
