@@ -18,6 +18,7 @@ static const struct chario_disk_face face = {
 	.enable_block		= chario_block_enable,
 	.disable_block		= chario_block_disable,
 	.remove_block		= chario_block_remove,
+	.follow_claims		= chario_claims_follow,
 };
 
 static int __init chario_init(void)

@@ -128,6 +128,13 @@ static inline int chario_compat_pin_present(unsigned long addr, unsigned int nr,
 #define chario_compat_opened	opened
 #endif
 
+/* "driver core: class: remove struct class_interface * from callbacks", 6.4 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define CHARIO_COMPAT_ADDED	struct device *dev, struct class_interface *unused
+#else
+#define CHARIO_COMPAT_ADDED	struct device *dev
+#endif
+
 /* Kbuild finds out: "block: add a rq_list type", 6.13 and 6.12.y */
 #ifdef CHARIO_BLOCK_HAS_RQ_LIST
 #define chario_compat_rqs			struct rq_list

@@ -15,6 +15,7 @@
  * @enable_block: function that makes the block disk of a disk.  Returns 0 or -errno
  * @disable_block: function that takes it away unless it is in use.  Returns 0 or -errno
  * @remove_block: function that takes it away, in use or not
+ * @follow_claims: function of @claims_work of each disk
  */
 struct chario_disk_face {
 	const struct file_operations *fops;
@@ -23,6 +24,7 @@ struct chario_disk_face {
 	int (*enable_block)(struct chario_disk *disk);
 	int (*disable_block)(struct chario_disk *disk);
 	void (*remove_block)(struct chario_disk *disk);
+	work_func_t follow_claims;
 };
 
 /* disk/disk.c */

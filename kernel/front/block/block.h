@@ -7,7 +7,10 @@
  *   tags.c      the tags, and the slots and queues that they stand for
  *   request.c   the way of a block request
  *   claim.c     what is open for writing on one side only
+ *   hold.c      the block devices that a claim holds
+ *   follow.c    partitions that are made while there are claims
  *   cache.c     the page caches of what is claimed
+ *   parts.c     the block devices of a block disk
  *   mixed.c     requests that are taken apart
  *   wait.c      waiting for requests that the device has
  */
@@ -78,6 +81,22 @@ struct chario_block_request {
 	};
 };
 
+struct chario_held;
+
+/**
+ * struct chario_holding - block devices that a claim holds, see hold.c
+ * @first: byte offset of its part on the disk
+ * @end: byte offset behind it
+ * @held: block devices that are held
+ * @nr: number of them
+ */
+struct chario_holding {
+	u64 first;
+	u64 end;
+	struct chario_held *held;
+	unsigned int nr;
+};
+
 /* front/block/disk.c */
 int chario_block_enable(struct chario_disk *disk);
 int chario_block_disable(struct chario_disk *disk);
@@ -90,7 +109,24 @@ bool chario_claim_forbids_bio(const struct chario_disk *disk, const struct bio *
 bool chario_claim_forbids(const struct chario_disk *disk, struct request *rq);
 int chario_claims_hold(struct chario_disk *disk);
 void chario_claims_let_go(struct chario_disk *disk);
+bool chario_claims_forbid_open(const struct chario_disk *disk);
 bool chario_claims_hold_any(const struct chario_disk *disk);
+void chario_claims_follow(struct work_struct *work);
+
+/* front/block/hold.c */
+int chario_hold_take(struct chario_holding *holding, struct chario_disk *disk);
+int chario_hold_follow(struct chario_holding *holding, struct chario_disk *disk);
+int chario_hold_check(struct chario_holding *holding, struct chario_disk *disk);
+void chario_hold_drop(struct chario_holding *holding, struct chario_disk *disk);
+
+/* front/block/follow.c */
+int chario_follow_enter(struct gendisk *block);
+void chario_follow_leave(void);
+
+/* front/block/parts.c */
+struct inode *chario_part_next(struct gendisk *block, u64 first, u64 end,
+			       struct inode *last);
+bool chario_part_is_late(const struct gendisk *block, u64 first, u64 end);
 
 /* front/block/cache.c */
 void chario_cache_write(struct gendisk *block, u64 first, u64 end);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The page caches of the block side: each partition has one, and so has the whole block
- * disk.  What they have of a part of the disk is written before the part is claimed, and
- * dropped when a claim begins and ends.
+ * disk, and what has been a partition and is still open.  What they have of a part of the
+ * disk is written before the part is claimed, and dropped when a claim begins and ends.
  */
 #include <linux/blkdev.h>
 #include <linux/buffer_head.h>
@@ -25,42 +25,25 @@ struct piece {
 	loff_t last;
 };
 
-static bool find(struct block_device *part, u64 first, u64 end, struct piece *piece)
+/*
+ * Finds the next page cache for a part, behind the one of @piece if that is not the first
+ * one, whose reference is dropped.  Unlike opening a block device, that cannot fail.
+ */
+static bool next(struct gendisk *block, u64 first, u64 end, struct piece *piece)
 {
-	u64 start = part->bd_start_sect << SECTOR_SHIFT;
-	u64 stop = start + bdev_nr_bytes(part);
-	struct inode *inode;
+	struct inode *inode = piece->cache ? piece->cache->host : NULL;
+	struct block_device *part;
+	u64 start;
 
-	if (start >= end || stop <= first)
-		return false;
-	/* A partition that is being taken away writes its own. */
-	inode = igrab(chario_compat_block_inode(part));
+	inode = chario_part_next(block, first, end, inode);
 	if (!inode)
 		return false;
+	part = I_BDEV(inode);
+	start = part->bd_start_sect << SECTOR_SHIFT;
 	piece->cache = inode->i_mapping;
 	piece->first = max(first, start) - start;
-	piece->last = min(end, stop) - start - 1;
+	piece->last = min(end, start + bdev_nr_bytes(part)) - start - 1;
 	return true;
-}
-
-/*
- * Finds the next page cache for a part from partition @index on; 0 is the whole block
- * disk.  Unlike opening it, that cannot fail.
- */
-static bool next(struct gendisk *block, u64 first, u64 end, unsigned long *index,
-		 struct piece *piece)
-{
-	struct block_device *part;
-	bool found = false;
-
-	rcu_read_lock();
-	xa_for_each_start(&block->part_tbl, *index, part, *index) {
-		found = find(part, first, end, piece);
-		if (found)
-			break;
-	}
-	rcu_read_unlock();
-	return found;
 }
 
 /**
@@ -75,13 +58,10 @@ static bool next(struct gendisk *block, u64 first, u64 end, unsigned long *index
  */
 void chario_cache_write(struct gendisk *block, u64 first, u64 end)
 {
-	struct piece piece;
-	unsigned long index;
+	struct piece piece = { };
 
-	for (index = 0; next(block, first, end, &index, &piece); index++) {
+	while (next(block, first, end, &piece))
 		filemap_write_and_wait_range(piece.cache, piece.first, piece.last);
-		iput(piece.cache->host);
-	}
 }
 
 /*
@@ -119,13 +99,10 @@ static void drop(const struct piece *piece)
  */
 void chario_cache_drop(struct gendisk *block, u64 first, u64 end)
 {
-	struct piece piece;
-	unsigned long index;
+	struct piece piece = { };
 
 	/* The kernel holds on to the buffers of a few pages that it used last. */
 	invalidate_bh_lrus();
-	for (index = 0; next(block, first, end, &index, &piece); index++) {
+	while (next(block, first, end, &piece))
 		drop(&piece);
-		iput(piece.cache->host);
-	}
 }

@@ -3,19 +3,15 @@
  * Claims: the block side changes nothing in a part of the disk whose node is open for
  * writing, and a node is not opened for writing while the block side uses its part.
  *
- * A claim holds the partitions of the block disk that its part touches, as a mount does:
- * who wants them for himself gets EBUSY, on either side.  Those who do not ask for that,
- * such as dd, are refused request by request, whichever block device they write to.
- *
- * A node without a partition, for the partition table has been changed, holds the whole
- * block disk.
+ * A claim holds the partitions of the block disk that its part touches, as a mount does
+ * (hold.c): who wants them for himself gets EBUSY, on either side.  Those who do not ask for
+ * that, such as dd, are refused request by request, whichever block device they write to.
  */
 #include <linux/blkdev.h>
 #include <linux/rculist.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "base/workers.h"
 #include "front/block/block.h"
 #include "queue/queue.h"
 #include "types/drive.h"
@@ -25,19 +21,13 @@
  * struct chario_claim - a part of a disk that a node has claimed
  * @entry: entry in the list of the claims of the disk
  * @rcu: the claim is freed when no request is being held against it any more
- * @first: byte offset of the part on the disk
- * @end: byte offset behind it
- * @held: block devices that are held, as chario_compat_hold_block() returns them
- * @nr_held: number of block devices that are held
+ * @holding: the part, and what is held of the block disk because of it
  * @has_told: 1 if the administrator has been told of a refused request
  */
 struct chario_claim {
 	struct list_head entry;
 	struct rcu_head rcu;
-	u64 first;
-	u64 end;
-	void **held;
-	unsigned int nr_held;
+	struct chario_holding holding;
 	int has_told;
 };
 
@@ -45,7 +35,7 @@ static bool touches(const struct chario_claim *claim, sector_t sector, u64 bytes
 {
 	u64 pos = (u64)sector << SECTOR_SHIFT;
 
-	return pos < claim->end && pos + bytes > claim->first;
+	return pos < claim->holding.end && pos + bytes > claim->holding.first;
 }
 
 /* Tell the administrator of the first change that is refused. */
@@ -101,96 +91,6 @@ bool chario_claim_forbids(const struct chario_disk *disk, struct request *rq)
 		if (chario_claim_forbids_bio(disk, bio))
 			return true;
 	return false;
-}
-
-/*
- * Finds the next partition from index @index on that a claim touches.  Returns its number,
- * or 0 if there is none.
- */
-static dev_t next_partition(struct gendisk *block, const struct chario_claim *claim,
-			    unsigned long *index)
-{
-	struct block_device *part;
-	dev_t devt = 0;
-
-	rcu_read_lock();
-	xa_for_each_start(&block->part_tbl, *index, part, *index)
-		if (touches(claim, part->bd_start_sect, bdev_nr_bytes(part))) {
-			devt = part->bd_dev;
-			break;
-		}
-	rcu_read_unlock();
-	return devt;
-}
-
-/**
- * struct holding - a block device that is to be held
- * @claim: the claim
- * @disk: disk of the claim
- * @devt: number of the block device
- */
-struct holding {
-	struct chario_claim *claim;
-	struct chario_disk *disk;
-	dev_t devt;
-};
-
-static int hold_one(void *argument)
-{
-	struct holding *holding = argument;
-	struct chario_claim *claim = holding->claim;
-	void *held = chario_compat_hold_block(holding->devt, holding->disk);
-
-	if (IS_ERR(held))
-		return PTR_ERR(held);
-	claim->held[claim->nr_held++] = held;
-	return 0;
-}
-
-/* Hold one block device.  The caller needs the rights to his node alone. */
-static int hold(struct chario_claim *claim, struct chario_disk *disk, dev_t devt)
-{
-	struct holding holding = { .claim = claim, .disk = disk, .devt = devt };
-	void **longer = krealloc_array(claim->held, claim->nr_held + 1, sizeof(*longer),
-				       GFP_KERNEL);
-
-	if (!longer)
-		return -ENOMEM;
-	claim->held = longer;
-	return chario_workers_run(hold_one, &holding);
-}
-
-static void let_go(struct chario_claim *claim, struct chario_disk *disk)
-{
-	while (claim->nr_held)
-		chario_compat_let_go_block(claim->held[--claim->nr_held], disk);
-	kfree(claim->held);
-	claim->held = NULL;
-}
-
-/* Hold the partitions that a claim touches; without any, the block disk. */
-static int hold_all(struct chario_claim *claim, struct chario_disk *disk)
-{
-	struct gendisk *block = disk->block;
-	bool is_whole = !claim->first && claim->end == disk->capacity_bytes;
-	unsigned long index = 1;
-	int ret = 0;
-	dev_t devt;
-
-	for (; !is_whole && !ret; index++) {
-		devt = next_partition(block, claim, &index);
-		if (!devt)
-			break;
-		ret = hold(claim, disk, devt);
-		/* The partition has just been taken away. */
-		if (ret == -ENXIO)
-			ret = 0;
-	}
-	if (!ret && !claim->nr_held)
-		ret = hold(claim, disk, disk_devt(block));
-	if (ret)
-		let_go(claim, disk);
-	return ret;
 }
 
 /* Is there a block disk, and is it to stay?  Under disk->node_lock. */
@@ -268,21 +168,21 @@ static int enter(struct chario_claim *claim, struct chario_disk *disk)
 {
 	int ret;
 
-	if (claim->nr_held)
-		chario_cache_write(disk->block, claim->first, claim->end);
+	if (has_block(disk))
+		chario_cache_write(disk->block, claim->holding.first, claim->holding.end);
 	list_add_rcu(&claim->entry, &disk->claims);
-	if (!claim->nr_held)
+	if (!has_block(disk))
 		return 0;
-	ret = wait_for_earlier(claim, disk);
+	ret = chario_hold_check(&claim->holding, disk) ?: wait_for_earlier(claim, disk);
 	if (!ret)
-		chario_cache_drop(disk->block, claim->first, claim->end);
+		chario_cache_drop(disk->block, claim->holding.first, claim->holding.end);
 	return ret;
 }
 
 static void leave(struct chario_claim *claim, struct chario_disk *disk)
 {
 	list_del_rcu(&claim->entry);
-	let_go(claim, disk);
+	chario_hold_drop(&claim->holding, disk);
 	kfree_rcu(claim, rcu);
 }
 
@@ -302,9 +202,9 @@ int chario_claim_take(struct chario_node *node)
 
 	if (!claim)
 		return -ENOMEM;
-	claim->first = node->first;
-	claim->end = node->first + node->bytes;
-	ret = has_block(disk) ? hold_all(claim, disk) : 0;
+	claim->holding.first = node->first;
+	claim->holding.end = node->first + node->bytes;
+	ret = has_block(disk) ? chario_hold_take(&claim->holding, disk) : 0;
 	if (ret) {
 		kfree(claim);
 		return ret;
@@ -329,8 +229,9 @@ void chario_claim_drop(struct chario_node *node)
 {
 	struct chario_claim *claim = node->claim;
 
-	if (claim->nr_held)
-		chario_cache_drop(node->disk->block, claim->first, claim->end);
+	if (has_block(node->disk))
+		chario_cache_drop(node->disk->block, claim->holding.first,
+				  claim->holding.end);
 	node->claim = NULL;
 	leave(claim, node->disk);
 }
@@ -349,7 +250,7 @@ int chario_claims_hold(struct chario_disk *disk)
 
 	list_for_each_entry(claim, &disk->claims, entry)
 		if (!ret)
-			ret = hold_all(claim, disk);
+			ret = chario_hold_take(&claim->holding, disk);
 	if (ret)
 		chario_claims_let_go(disk);
 	return ret;
@@ -366,7 +267,33 @@ void chario_claims_let_go(struct chario_disk *disk)
 	struct chario_claim *claim;
 
 	list_for_each_entry(claim, &disk->claims, entry)
-		let_go(claim, disk);
+		chario_hold_drop(&claim->holding, disk);
+}
+
+/**
+ * chario_claims_forbid_open() - tell if somebody is about to hold what has been a partition, at
+ * a place that is claimed
+ * @disk: the disk
+ *
+ * That program has looked it up before the claim was taken, and the partition table has been
+ * read again meanwhile: what the claim holds does not keep the program out.
+ *
+ * Context: under open_mutex of the block disk.
+ */
+bool chario_claims_forbid_open(const struct chario_disk *disk)
+{
+	const struct chario_claim *claim;
+	bool forbid = false;
+
+	/* A program that opens a block device exclusively has announced that to the whole. */
+	if (likely(list_empty(&disk->claims)) || !READ_ONCE(disk->block->part0->bd_claiming))
+		return false;
+	rcu_read_lock();
+	list_for_each_entry_rcu(claim, &disk->claims, entry)
+		forbid |= chario_part_is_late(disk->block, claim->holding.first,
+					      claim->holding.end);
+	rcu_read_unlock();
+	return forbid;
 }
 
 /**
@@ -380,7 +307,30 @@ bool chario_claims_hold_any(const struct chario_disk *disk)
 	const struct chario_claim *claim;
 
 	list_for_each_entry(claim, &disk->claims, entry)
-		if (claim->nr_held)
+		if (claim->holding.nr)
 			return true;
 	return false;
+}
+
+/**
+ * chario_claims_follow() - hold what has become a partition since claims were taken
+ * @work: @claims_work of a disk, with a reference to it, which is dropped
+ *
+ * A program that has been quicker keeps its partition, and changes nothing in what is claimed.
+ *
+ * Context: may sleep.
+ */
+void chario_claims_follow(struct work_struct *work)
+{
+	struct chario_disk *disk = container_of(work, struct chario_disk, claims_work);
+	struct chario_claim *claim;
+
+	mutex_lock(&disk->node_lock);
+	if (has_block(disk))
+		list_for_each_entry(claim, &disk->claims, entry)
+			if (chario_hold_follow(&claim->holding, disk))
+				dev_warn(&disk->dev,
+					 "a partition was made where a character disk is open for writing, and is in use: what is written to it is refused\n");
+	mutex_unlock(&disk->node_lock);
+	put_device(&disk->dev);
 }

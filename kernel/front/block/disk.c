@@ -21,7 +21,9 @@ static int block_open(CHARIO_COMPAT_OPENED)
 	const struct chario_disk *disk = chario_compat_opened->private_data;
 
 	/* See chario_block_disable(). */
-	return READ_ONCE(disk->block_leaves) ? -ENXIO : 0;
+	if (READ_ONCE(disk->block_leaves) || chario_claims_forbid_open(disk))
+		return -ENXIO;
+	return 0;
 }
 
 static const struct block_device_operations operations = {
@@ -114,14 +116,21 @@ static int make(struct chario_disk *disk, struct chario_tags *tags)
 	block->private_data = disk;
 	set_capacity(block, disk->capacity_bytes >> SECTOR_SHIFT);
 	set_disk_ro(block, disk->features & CHARIO_FEATURE_READ_ONLY);
+	ret = chario_follow_enter(block);
+	if (ret)
+		goto err_put;
 	enter(disk, tags, block);
 	ret = chario_workers_run(publish, block);
-	if (ret) {
-		leave(disk, tags);
-		put_disk(block);
-		return ret;
-	}
+	if (ret)
+		goto err_leave;
 	return 0;
+
+err_leave:
+	leave(disk, tags);
+	chario_follow_leave();
+err_put:
+	put_disk(block);
+	return ret;
 }
 
 /*
@@ -134,6 +143,7 @@ static void take_away(struct chario_disk *disk)
 
 	del_gendisk(block);
 	leave(disk, disk->drive->tags);
+	chario_follow_leave();
 	put_disk(block);
 }
 

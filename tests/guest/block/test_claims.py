@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 
 import pytest
+from bind_lab import PARTITION
 from block_side import PRELUDE, disable, enable, noise, set_regions
-from disks import counters, folder, grown
+from disks import Programs, counters, folder, grown
 from rig import Rig
 from shared_guest import Setup
 from waiting import until
@@ -33,6 +35,7 @@ DRIVES = (
 )
 SETUP = Setup(drives=DRIVES)
 CALL_LIMIT_S = 240
+CLAIM_TURNS = int(os.environ.get("CLAIM_TURNS", "100"))
 # Region 1 is the character side's, partition 2 the block side's.
 TABLE = "label: gpt\nstart=1MiB, size=64MiB, type=62D1C4A5-5B0E-4C2C-9A3F-1C4A7D9E6B08\nstart=65MiB, size=128MiB\n"
 START = 1 * MIB
@@ -337,6 +340,36 @@ def test_a_region_without_a_partition_holds_the_whole_block_disk(rig: Rig, own: 
     close(job)
     guest.must(f"mount {block}2 /run/mnt")
     assert rig.guest.run(f"exec 5<>{own}p9").rc
+
+
+@pytest.mark.timeout(1800 + 2 * CLAIM_TURNS)
+def test_a_claim_holds_its_partitions_while_the_table_is_read(rig: Rig, own: str, guest_program: Programs) -> None:
+    """The region's partition and no other is busy beside BLKRRPART, and one that is held is noticed, see claims.c."""
+    command = [rig.guest.push(guest_program("claims")), own, str(CLAIM_TURNS)]
+    wrong = json.loads(rig.guest.must(command, timeout_s=1200 + 2 * CLAIM_TURNS))
+    assert not {what: times for what, times in wrong.items() if times}
+
+
+def is_held(rig: Rig, node: str) -> bool:
+    """Whether somebody has a block device to himself."""
+    done = rig.guest.run(["python3", "-c", f"import os; os.open({node!r}, os.O_RDONLY | os.O_EXCL)"])
+    return done.rc != 0 and "busy" in done.stderr
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["none there", "half there"])
+def test_a_partition_that_is_made_during_a_claim_is_held(rig: Rig, own: str, before: bool) -> None:
+    """It is busy then, as sfdisk makes it, and no other is, also if the claim had to hold all till then."""
+    guest, block, half = rig.guest, f"{own}b", 32 * MIB // 512
+    guest.must(f"{PARTITION} delete {block} 1")
+    if before:
+        guest.must(f"{PARTITION} add {block} 1 {START // 512} {half}")
+    job = holding(rig, f"{own}p1")
+    assert is_held(rig, f"{block}2") != before
+    guest.must(f"{PARTITION} add {block} 3 {START // 512 + half} {half}")
+    until(lambda: is_held(rig, f"{block}3") and not is_held(rig, f"{block}2"), "the wrong partitions are held")
+    assert not before or is_held(rig, f"{block}1")
+    close(job)
+    guest.must(f"{PARTITION} delete {block} 3")
 
 
 def test_unbound_under_a_claim(rig: Rig, own: str) -> None:
