@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The block devices that a claim holds, as a mount does: the partitions that its part
- * touches.  Where there is none, for the partition table is another one, and for the whole
- * disk, it is the whole block disk.
+ * touches, or the whole block disk where no partition does.
  *
- * The table may be read again at any moment, and partitions are made and taken away one by
- * one.  Nobody else's lock keeps a partition while it is being opened, for opening it takes
- * that lock.  So what is to be held is found under the lock (open_mutex of the block disk)
- * and referred to, so that its number is not another one's when it is opened; and when it is
- * open, it is looked whether that is still what is to be held.  A partition that is held
- * stays: reading the table again then returns EBUSY, as it does while one is mounted.
- *
- * A partition that is made later is held as soon as it is there.
+ * The table may be read again at any moment, and partitions come and go one by one.  Opening
+ * a partition takes open_mutex of its disk, so that this lock cannot keep the partition in
+ * the meantime.  A claim therefore looks for its partitions under open_mutex and takes a
+ * reference to their inodes, so that no number is given away before it is opened; after each
+ * open the claim looks again.  A partition that is held stays: reading the table again then
+ * returns EBUSY, as it does while one is mounted.  Partitions that are made later are held by
+ * a worker, see follow.c.
  */
 #include <linux/blkdev.h>
 #include <linux/slab.h>
@@ -22,7 +20,7 @@
 /**
  * struct chario_held - a block device that is held
  * @part: the block device
- * @opened: what chario_compat_hold_block() has returned
+ * @opened: handle from chario_compat_hold_block()
  * @is_wanted: true if the last look has found that it is to be held
  */
 struct chario_held {
@@ -51,7 +49,7 @@ static bool has(struct chario_holding *holding, const struct block_device *part)
 
 /*
  * Finds a partition that is to be held and is not.  Sets @any if one is to be held.  Returns
- * its inode, with a reference to it; NULL; or EBUSY if somebody holds what has been one.
+ * its inode, with a reference to it; NULL; or EBUSY if somebody holds a removed partition.
  * Under open_mutex.
  */
 static struct inode *find_part(struct chario_holding *holding, struct chario_disk *disk,
@@ -66,8 +64,8 @@ static struct inode *find_part(struct chario_holding *holding, struct chario_dis
 			continue;
 		if (inode_unhashed(inode)) {
 			/*
-			 * It is in no table any more.  What is held of that stays held:
-			 * others may have looked it up, too.
+			 * The partition is in no table any more.  If the claim holds it, it
+			 * stays held: others may have looked it up, too.
 			 */
 			if (has(holding, part) || !READ_ONCE(part->bd_holder) ||
 			    part->bd_holder == disk)
@@ -144,7 +142,7 @@ static int hold(struct chario_holding *holding, struct chario_disk *disk,
 
 /**
  * chario_hold_follow() - hold the block devices that are to be held now, and no others
- * @holding: what a claim holds
+ * @holding: block devices of a claim
  * @disk: disk of the claim, with a block disk
  *
  * Context: may sleep; in a worker, which has the right to open them; under disk->node_lock.
@@ -161,7 +159,7 @@ int chario_hold_follow(struct chario_holding *holding, struct chario_disk *disk)
 			ret = PTR_ERR_OR_ZERO(inode);
 			break;
 		}
-		/* It could not be held, and that is not because it has gone. */
+		/* Holding this block device failed, although it is still there. */
 		if (inode == last) {
 			iput(inode);
 			break;
@@ -178,7 +176,7 @@ int chario_hold_follow(struct chario_holding *holding, struct chario_disk *disk)
 
 /**
  * struct taking - block devices are to be held
- * @holding: what a claim holds
+ * @holding: block devices of a claim
  * @disk: disk of the claim
  */
 struct taking {
@@ -198,7 +196,7 @@ static int take(void *argument)
 
 /**
  * chario_hold_take() - hold the block devices that a claim is to hold
- * @holding: what it holds: nothing yet
+ * @holding: block devices of the claim, none yet
  * @disk: disk of the claim, with a block disk
  *
  * The caller needs the rights to his node alone.
@@ -214,8 +212,8 @@ int chario_hold_take(struct chario_holding *holding, struct chario_disk *disk)
 }
 
 /**
- * chario_hold_check() - look whether somebody else has come to hold what has been a partition
- * @holding: what a claim holds
+ * chario_hold_check() - look whether somebody else holds a removed partition of a claim
+ * @holding: block devices of a claim
  * @disk: disk of the claim, with a block disk; those who come later find the claim in its list
  *
  * Context: may sleep; under disk->node_lock.
@@ -227,14 +225,14 @@ int chario_hold_check(struct chario_holding *holding, struct chario_disk *disk)
 
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
-	/* What has been made meanwhile is told to follow.c. */
+	/* Partitions made since are held by the worker of follow.c. */
 	iput(inode);
 	return 0;
 }
 
 /**
  * chario_hold_drop() - let go of all that a claim holds
- * @holding: what it holds; nothing afterwards
+ * @holding: block devices of the claim, none afterwards
  * @disk: disk of the claim
  *
  * Context: may sleep; under disk->node_lock.

@@ -89,7 +89,8 @@ static uint64_t sum(const struct chario_losses *losses)
 static struct chario_gap gap_in(const struct chario_losses *losses)
 {
 	const struct chario_disk_batch *batch = &losses->batch;
-	uint64_t missing = batch->nr_records > losses->given ? batch->nr_records - losses->given : 0;
+	uint64_t missing = batch->nr_records > losses->given ? batch->nr_records - losses->given :
+							       0;
 
 	return (struct chario_gap){
 		.from = batch->records + batch->nr_records - missing,

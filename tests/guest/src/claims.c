@@ -208,7 +208,8 @@ int main(int argc, char **argv)
 	if (fd < 0 || ioctl(fd, BLKGETSIZE64, &region_bytes))
 		die("no size of %s", region);
 	close(fd);
-	if (sem_init(&go, 0, 0) || sem_init(&once, 0, 0) || pthread_barrier_init(&both, NULL, 2) || pthread_create(&thread, NULL, reread, NULL) ||
+	if (sem_init(&go, 0, 0) || sem_init(&once, 0, 0) || pthread_barrier_init(&both, NULL, 2) ||
+	    pthread_create(&thread, NULL, reread, NULL) ||
 	    pthread_create(&thread, NULL, hold_part, &held))
 		die("no threads");
 	for (turn = 0; turn < number(argv[2]); turn++) {
