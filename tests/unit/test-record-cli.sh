@@ -261,8 +261,8 @@ format 64M
 mkfifo pipe
 bytes 900000 >source
 for signals in TERM HUP 'TERM INT'; do
-	# A shell has its background programs ignore SIGINT.
-	env --default-signal=INT "$chario" record --late-ms 600000 cam --force --size 4M \
+	# A shell has its background programs ignore SIGINT, nohup all programs SIGHUP.
+	env --default-signal=INT,HUP "$chario" record --late-ms 600000 cam --force --size 4M \
 		--from pipe --json >said 2>&1 &
 	recorder=$!
 	exec 3>pipe
