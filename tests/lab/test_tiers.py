@@ -106,6 +106,7 @@ def test_the_other_tiers() -> None:
         assert stages[f"guests {kernel}"].environment["FAIL_NTH_STRIDE"] == "1"
     assert stages["100 killed machines"].environment["KILLS"] == "100"
     assert stages["1,000 killed writers"].environment["WRITERS"] == "112"
+    assert stages["10,000 claims 6.12"].environment["CLAIM_TURNS"] == "2500"
     assert stages["siege debug"].environment["SIEGE_SECONDS"] == "600"
     assert {"mutants", "fuzz", "coverage of the module", "fresh machines"} <= set(stages)
     for stage in stages.values():

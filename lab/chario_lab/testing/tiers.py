@@ -187,6 +187,9 @@ def plan_long(setting: Setting) -> Plan:
         guests(setting, KCSAN, "listed"),
         pytest(setting, "100 killed machines", *cuts, KILLS="100"),
         pytest(setting, "1,000 killed writers", f"{GUEST}/store/test_fencing.py", WRITERS="112"),
+        *(pytest(setting, f"10,000 claims {kernel}", f"{GUEST}/block/test_claims.py", "-k", "while_the_table",
+                 f"--kernel={kernel}", CLAIM_TURNS="2500")
+          for kernel in SERIES if kernel in setting.kernels),
         *sieges(setting),
         make(setting, "10,000 crash points", "check-meson", CUTS="10000"),
         make(setting, "fuzz-library 10 min", "fuzz-library", FUZZ_SECONDS="600"),
@@ -195,6 +198,6 @@ def plan_long(setting: Setting) -> Plan:
         make(setting, "coverage of the module", "coverage-module"),
         make(setting, "mutants", "mutants"),
         Stage("fresh machines", ("scripts/test-fresh.sh",)),
-    )
+    )  # fmt: skip
     host = "static checks, sanitizers, tests of the lab, of Python, GStreamer and formats: in `make check-all`"
     return Plan("long", stages, (host, *not_named(setting)))
