@@ -35,7 +35,7 @@ DRIVES = (
 )
 SETUP = Setup(drives=DRIVES)
 CALL_LIMIT_S = 240
-CLAIM_TURNS = int(os.environ.get("CLAIM_TURNS", "100"))
+CLAIM_TURNS = int(os.environ.get("CLAIM_TURNS", "30"))
 # Region 1 is the character side's, partition 2 the block side's.
 TABLE = "label: gpt\nstart=1MiB, size=64MiB, type=62D1C4A5-5B0E-4C2C-9A3F-1C4A7D9E6B08\nstart=65MiB, size=128MiB\n"
 START = 1 * MIB
