@@ -13,7 +13,6 @@
  */
 #include <linux/slab.h>
 
-#include "disk/health.h"
 #include "memory/buffer.h"
 #include "memory/cmb.h"
 #include "nvme.h"
@@ -256,26 +255,6 @@ static int run_with_memory(struct chario_nvme *ctrl,
 	return ret;
 }
 
-/**
- * chario_nvme_disks_create() - make a disk of each namespace
- * @ctrl: a controller with live queues
- *
- * Return: 0; ENODEV, with a message in the log, when no namespace can be driven;
- * ENOMEM; ENOSPC; or an error of chario_nvme_admin_run().
- */
-int chario_nvme_disks_create(struct chario_nvme *ctrl)
-{
-	int ret;
-
-	spin_lock_init(&ctrl->disks_lock);
-	ctrl->disks = kcalloc(MAX_DISKS, sizeof(*ctrl->disks), GFP_KERNEL);
-	ctrl->refusals = kcalloc(MAX_DISKS, sizeof(*ctrl->refusals), GFP_KERNEL);
-	if (!ctrl->disks || !ctrl->refusals)
-		return -ENOMEM;
-	ret = chario_nvme_identity_alloc(ctrl, MAX_DISKS);
-	return ret ?: run_with_memory(ctrl, add_all);
-}
-
 /* Has the disk's node been taken away?  For the work that does so. */
 static bool has_left(const struct chario_disk *disk)
 {
@@ -378,14 +357,8 @@ static int scan(struct chario_nvme *ctrl, u32 *nsids, struct nvme_id_ns *id)
 	return ret;
 }
 
-/**
- * chario_nvme_disks_scan() - make disks of namespaces that have come, and take away those of
- *	namespaces that have gone
- * @ctrl: a live controller, whose disks have been checked
- *
- * Context: only in the work of events; may sleep, for as long as admin commands take.
- */
-void chario_nvme_disks_scan(struct chario_nvme *ctrl)
+/* The scan of &struct chario_nvme_events. */
+static void scan_disks(struct chario_nvme *ctrl)
 {
 	int ret = run_with_memory(ctrl, scan);
 
@@ -396,18 +369,24 @@ void chario_nvme_disks_scan(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_disks_tell() - tell the users of the disks of a change of health
- * @ctrl: the controller
+ * chario_nvme_disks_create() - make a disk of each namespace
+ * @ctrl: a controller with live queues
  *
- * Context: only in the work of events.
+ * Return: 0; ENODEV, with a message in the log, when no namespace can be driven;
+ * ENOMEM; ENOSPC; or an error of chario_nvme_admin_run().
  */
-void chario_nvme_disks_tell(struct chario_nvme *ctrl)
+int chario_nvme_disks_create(struct chario_nvme *ctrl)
 {
-	unsigned int i;
+	int ret;
 
-	for (i = 0; i < ctrl->nr_disks; i++)
-		if (ctrl->disks[i] && !has_left(ctrl->disks[i]))
-			chario_health_tell(ctrl->disks[i]);
+	spin_lock_init(&ctrl->disks_lock);
+	ctrl->events.scan = scan_disks;
+	ctrl->disks = kcalloc(MAX_DISKS, sizeof(*ctrl->disks), GFP_KERNEL);
+	ctrl->refusals = kcalloc(MAX_DISKS, sizeof(*ctrl->refusals), GFP_KERNEL);
+	if (!ctrl->disks || !ctrl->refusals)
+		return -ENOMEM;
+	ret = chario_nvme_identity_alloc(ctrl, MAX_DISKS);
+	return ret ?: run_with_memory(ctrl, add_all);
 }
 
 /**

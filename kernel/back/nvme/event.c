@@ -19,6 +19,7 @@
 #include <linux/bits.h>
 #include <linux/jiffies.h>
 
+#include "disk/health.h"
 #include "nvme.h"
 
 /* All critical warnings of the health log (5.27.1.8). */
@@ -63,6 +64,21 @@ static int clear(struct chario_nvme *ctrl, u8 log)
 	return ret ?: chario_nvme_status_errno(answer.status);
 }
 
+static void event_tell(struct chario_nvme *ctrl)
+{
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_disks; i++) {
+		struct chario_disk *disk = chario_nvme_disks_get(ctrl, i);
+
+		if (!disk)
+			continue;
+		if (!disk->node.leaves)
+			chario_health_tell(disk);
+		put_device(&disk->dev);
+	}
+}
+
 /*
  * Takes the event that has arrived, and delays the next one.  Returns false if there is
  * none.
@@ -94,7 +110,7 @@ static void look_at_namespaces(struct chario_nvme *ctrl)
 	if (chario_nvme_identity_check(ctrl, ctrl->events.page))
 		chario_drive_recover_wanted(&ctrl->drive, true);
 	else
-		chario_nvme_disks_scan(ctrl);
+		ctrl->events.scan(ctrl);
 }
 
 /* Gives up a log page; if it is about namespaces, a reset checks these instead. */
@@ -137,7 +153,7 @@ static bool attend(struct chario_nvme *ctrl,
 	if (EVENT_LOG(event->result) == NVME_LOG_CHANGED_NS)
 		look_at_namespaces(ctrl);
 	chario_nvme_health_expire(ctrl);
-	chario_nvme_disks_tell(ctrl);
+	event_tell(ctrl);
 	return true;
 }
 

@@ -164,6 +164,8 @@ struct chario_nvme_health {
  * @tries: number of failed reads of the log page of the current event
  * @earliest: time in jiffies before which the next event is not attended to; under
  *	admin.lock
+ * @scan: function of disks.c that makes disks of namespaces that have come, and takes away
+ *	those of namespaces that have gone.  The disks have been checked; only @work calls it
  * @page: memory for answers of the drive; only @work uses it
  * @work: attends to events
  */
@@ -175,6 +177,7 @@ struct chario_nvme_events {
 	bool rescan;
 	unsigned int tries;
 	unsigned long earliest;
+	void (*scan)(struct chario_nvme *ctrl);
 	void *page;
 	struct delayed_work work;
 };
@@ -431,8 +434,6 @@ struct chario_disk *chario_nvme_disk_create(struct chario_nvme *ctrl, u32 nsid,
 
 /* disks.c */
 int chario_nvme_disks_create(struct chario_nvme *ctrl);
-void chario_nvme_disks_scan(struct chario_nvme *ctrl);
-void chario_nvme_disks_tell(struct chario_nvme *ctrl);
 void chario_nvme_disks_unregister(struct chario_nvme *ctrl);
 void chario_nvme_disks_put(struct chario_nvme *ctrl);
 
