@@ -158,7 +158,8 @@ static bool get_recording(struct chario_reader *reader)
 
 static int seek(struct chario_reader *reader, bool by_time, uint64_t goal)
 {
-	allow_reads(4 * SEARCH_READS);
+	/* A search by time goes to each run of times, of which there may be one in each segment. */
+	allow_reads(by_time ? SLOTS * 4U * SEARCH_READS : 4 * SEARCH_READS);
 	return by_time ? chario_reader_seek_time(reader, goal) : chario_reader_seek(reader, goal);
 }
 

@@ -150,11 +150,12 @@ static void compare(struct best *best, const struct chario_record *record)
 }
 
 /*
- * Read a segment, and on to the first record behind it of that time or later: of each run in
- * them, the first such record is compared.  Returns 0 or a negative errno.
+ * Read a segment of a run, and on to the first record behind it of that time or later, or to
+ * the end of the run: of each run in them, the first such record is compared.  Returns 0 or a
+ * negative errno.
  */
-static int read_segment(struct chario_reader *reader, const struct chario_disk_batch *batch,
-			struct best *best)
+static int read_segment(struct chario_reader *reader, const struct run *run,
+			const struct chario_disk_batch *batch, struct best *best)
 {
 	bool is_compared = false;
 	struct chario_record record;
@@ -165,6 +166,10 @@ static int read_segment(struct chario_reader *reader, const struct chario_disk_b
 	ret = chario_reader_enter(reader, batch);
 	while (ret == 1 && (ret = chario_reader_try(reader, &record)) == 1) {
 		bool is_behind = reader->last.segment > batch->segment;
+
+		/* Records of later runs are found from the beginning of their run. */
+		if (!run->is_last && reader->last.segment > run->end)
+			break;
 
 		if (turns(latest, record.time_ns)) {
 			is_compared = false;
@@ -207,7 +212,7 @@ static int search_run(struct chario_reader *reader, const struct run *run, struc
 		err = begin_of(&reader->tape, run, &batch);
 	else
 		err = find_before(&reader->tape, run, best->goal_ns, &batch);
-	return err ? err : read_segment(reader, &batch, best);
+	return err ? err : read_segment(reader, run, &batch, best);
 }
 
 static int search(struct chario_reader *reader, struct best *best)
