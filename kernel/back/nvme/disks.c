@@ -326,14 +326,15 @@ static int add_late(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
 
 	if (ret <= 0)
 		return ret;
-	ret = chario_nvme_identity_look(ctrl, place, id, &same);
-	if (ret || !same) {
+	ret = chario_nvme_identity_look(ctrl, place, nsid, id, &same);
+	if (ret || !same)
 		leave_place(ctrl, place, false);
+	else
+		ret = publish(ctrl, place);
+	if (!ctrl->disks[place]) {
+		chario_nvme_power_remove(ctrl, nsid);
 		return ret;
 	}
-	ret = publish(ctrl, place);
-	if (ret)
-		return ret;
 	chario_nvme_power_add(ctrl, nsid);
 	ret = ctrl->gives_block ? chario_disk_set_block(ctrl->disks[place], true) : 0;
 	if (ret)
@@ -351,7 +352,8 @@ static int scan(struct chario_nvme *ctrl, u32 *nsids, struct nvme_id_ns *id)
 	note_block(ctrl);
 	forget_refusals(ctrl, nsids, count);
 	take_away(ctrl, nsids, count);
-	for (i = 0; i < count && !ret; i++)
+	/* The work ends early when the drive is being removed. */
+	for (i = 0; i < count && !ret && READ_ONCE(ctrl->events.on); i++)
 		if (!has_disk(ctrl, nsids[i]))
 			ret = add_late(ctrl, nsids[i], id);
 	return ret;

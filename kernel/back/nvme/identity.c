@@ -115,14 +115,15 @@ void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
 /**
  * chario_nvme_identity_look() - compare a namespace with its identity
  * @ctrl: an enabled controller
- * @index: place of its disk, which stays meanwhile
+ * @index: place of its disk
+ * @nsid: identifier of the namespace
  * @id: scratch memory for an answer of the drive
  * @same: filled in
  *
  * Context: may sleep, for as long as admin commands take.
  * Return: the results of chario_nvme_admin_exchange().
  */
-int chario_nvme_identity_look(struct chario_nvme *ctrl, unsigned int index,
+int chario_nvme_identity_look(struct chario_nvme *ctrl, unsigned int index, u32 nsid,
 			      struct nvme_id_ns *id, bool *same)
 {
 	struct chario_nvme_identity now;
@@ -130,8 +131,7 @@ int chario_nvme_identity_look(struct chario_nvme *ctrl, unsigned int index,
 	int ret;
 
 	memset(id, 0, sizeof(*id));
-	ret = chario_nvme_identify_ns(ctrl, ctrl->disks[index]->namespace_id,
-				      id, &status);
+	ret = chario_nvme_identify_ns(ctrl, nsid, id, &status);
 	if (ret)
 		return ret;
 	identity_take(&now, id);
@@ -177,7 +177,8 @@ int chario_nvme_identity_check(struct chario_nvme *ctrl, void *page)
 		if (!disk)
 			continue;
 		if (!READ_ONCE(disk->removed))
-			ret = chario_nvme_identity_look(ctrl, i, page, &same);
+			ret = chario_nvme_identity_look(ctrl, i, disk->namespace_id, page,
+							&same);
 		if (!same)
 			identity_lose(ctrl, disk);
 		put_device(&disk->dev);

@@ -422,7 +422,7 @@ void chario_nvme_identity_note(struct chario_nvme *ctrl, unsigned int index,
 void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
 			       const struct nvme_id_ns *id,
 			       struct chario_disk *disk);
-int chario_nvme_identity_look(struct chario_nvme *ctrl, unsigned int index,
+int chario_nvme_identity_look(struct chario_nvme *ctrl, unsigned int index, u32 nsid,
 			      struct nvme_id_ns *id, bool *same);
 int chario_nvme_identity_check(struct chario_nvme *ctrl, void *page);
 

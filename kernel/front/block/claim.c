@@ -324,11 +324,13 @@ void chario_claims_follow(struct work_struct *work)
 {
 	struct chario_disk *disk = container_of(work, struct chario_disk, claims_work);
 	struct chario_claim *claim;
+	int pass;
 
 	mutex_lock(&disk->node_lock);
-	if (has_block(disk))
+	/* Of several claims that hold the whole disk each first drops it, and then gets its parts. */
+	for (pass = 0; pass < 2 && has_block(disk); pass++)
 		list_for_each_entry(claim, &disk->claims, entry)
-			if (chario_hold_follow(&claim->holding, disk))
+			if (chario_hold_follow(&claim->holding, disk) && pass)
 				dev_warn(&disk->dev,
 					 "a partition was made where a character disk is open for writing, and is in use: what is written to it is refused\n");
 	mutex_unlock(&disk->node_lock);
