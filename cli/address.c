@@ -68,8 +68,8 @@ static int find_interface(const struct cli *cli, struct cli_address *address, co
 	if (!name)
 		return CLI_OK;
 	address->index = if_nametoindex(name);
-	if (!address->index)
-		address->index = (unsigned int)strtoul(name, &end, 10);
+	if (!address->index && strtoul(name, &end, 10) <= UINT32_MAX && !*end)
+		address->index = (unsigned int)strtoul(name, NULL, 10);
 	if (address->index && if_indextoname(address->index, address->interface))
 		return CLI_OK;
 	return cli_say(cli, "there is no interface \"%s\"; ip link shows them", name);

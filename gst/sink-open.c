@@ -25,7 +25,9 @@ static int check_recording(ChariOSink *sink)
 	chario_reader_close(reader);
 	if (!err && recording.live)
 		return -EBUSY;
-	return err || recording.records || recording.lost_records ? -EEXIST : 0;
+	if (!err && !recording.records && !recording.lost_records && !recording.missing_records)
+		return 0;
+	return -EEXIST;
 }
 
 /*

@@ -195,12 +195,15 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 {
 	struct chario_head head;
 	int err = chario_tape_head(&stream->tape, &head);
+	bool turns;
 
 	if (err)
 		return err;
 	pass_damage(stream, &entry->end, &head);
 	if (!head.found)
 		return 0;
+	/* The last batch of a closed recording is often empty and tells no time: a new run begins. */
+	turns = head.turns || !head.latest_ns;
 	stream->next_segment = head.last.segment + 1;
 	if (stream->tape.ring &&
 	    !(chario_head_is_left(&head, entry) && head.last.flags & CHARIO_DISK_BATCH_CLEAN))
@@ -215,9 +218,9 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 		.batches = head.last.serial + 1,
 		.records = head.records,
 		.position = head.position,
-		.run = head.turns ? head.last.serial + 1 : head.run,
+		.run = turns ? head.last.serial + 1 : head.run,
 	};
-	stream->clock.latest_ns = head.turns ? 0 : head.latest_ns;
+	stream->clock.latest_ns = turns ? 0 : head.latest_ns;
 	stream->completed = stream->final;
 	stream->durable = stream->final;
 	/* Flush what a program that was killed may have left in the cache. */
