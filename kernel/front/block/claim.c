@@ -327,7 +327,7 @@ void chario_claims_follow(struct work_struct *work)
 	int pass;
 
 	mutex_lock(&disk->node_lock);
-	/* Of several claims that hold the whole disk each first drops it, and then gets its parts. */
+	/* First each claim drops the whole disk, so that in the second pass all get their parts. */
 	for (pass = 0; pass < 2 && has_block(disk); pass++)
 		list_for_each_entry(claim, &disk->claims, entry)
 			if (chario_hold_follow(&claim->holding, disk) && pass)
