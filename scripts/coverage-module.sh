@@ -28,7 +28,7 @@ PYTHONPATH=$PWD/lab
 # Each failing allocation, not a sample of them.
 FAIL_NTH_STRIDE=${FAIL_NTH_STRIDE:-1}
 export CHARIO_COVERAGE PYTHONPATH FAIL_NTH_STRIDE
-set -- -q -n "${JOBS:-2}" --dist loadgroup --no-loadscope-reorder "$@" --kernel=gcov
+set -- -q -n "${JOBS:-2}" --dist loadfile --no-loadscope-reorder "$@" --kernel=gcov
 
 # The last report stays where pytest does not understand its words, or finds no test.
 found=$("$venv/bin/pytest" "$@" --collect-only 2>&1) || {

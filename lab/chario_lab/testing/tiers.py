@@ -82,7 +82,7 @@ def pytest(setting: Setting, name: str, *words: str, **environment: str) -> Stag
 def guests(setting: Setting, kernel: str, choice: str) -> Stage:
     """Guest tests on a kernel: two workers for each pair of processors, and one for the files that wait."""
     workers = len(os.sched_getaffinity(0)) + 1
-    words = ("-n", str(workers), "--dist", "loadgroup", "--no-loadscope-reorder", "--rerun-show-tracebacks",
+    words = ("-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder", "--rerun-show-tracebacks",
              f"--kernel={kernel}", f"--choose={choice}", f"--base={setting.base}")  # fmt: skip
     return pytest(setting, f"guests {kernel}", *words, GUEST)
 
