@@ -7,8 +7,7 @@ cpus(2)               processors of the file's guests: 2 where it is about queue
                       what each processor has of its own; otherwise 1, which boots in half the time
 stock                 it needs what only Debian's kernels have, such as LVM or programs of 32 bits
 slow                  it takes more than a minute: such files begin first
-xdist_group("waits")  it is idle for more than a third of its time: one worker has these files one after the
-                      other, beside those that keep the processors busy
+xdist_group("waits")  it is idle for more than a third of its time: such files begin first
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def pytest(setting: Setting, name: str, *words: str, **environment: str) -> Stag
 
 
 def guests(setting: Setting, kernel: str, choice: str) -> Stage:
-    """Guest tests on a kernel: two workers for each pair of processors, and one for the files that wait."""
+    """Guest tests on a kernel: a worker for each processor, and one more because some files wait."""
     workers = len(os.sched_getaffinity(0)) + 1
     words = ("-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder", "--rerun-show-tracebacks",
              f"--kernel={kernel}", f"--choose={choice}", f"--base={setting.base}")  # fmt: skip
