@@ -40,7 +40,7 @@ class Cost:
 
     @property
     def waits(self) -> bool:
-        """Whether it is idle for more than a third of its time, see files.toml."""
+        """Whether it is idle for more than a third of its time, see choice.py."""
         return self.idle_s > self.wall_s / 3
 
 
