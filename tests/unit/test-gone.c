@@ -201,7 +201,7 @@ static int do_rename(void)
 
 static int do_attributes(void)
 {
-	return chario_store_set_attributes(store, "c", "user.a=b");
+	return chario_store_set_attributes(store, "c", "user.a=b\0");
 }
 
 static int do_exchange(void)

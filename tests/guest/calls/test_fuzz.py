@@ -59,7 +59,7 @@ DOCUMENTED: dict[str, set[str]] = {
     "timeline-control": set(),
     "set-regions": {"EPERM", "EBUSY", "ENOSPC", "ENOMEM"},
     "confine": {"EMFILE", "ENFILE", "ENOMEM"},
-    "block": set(),
+    "block": {"EACCES", "EIO", "ETIMEDOUT"},
     "uring-64": {"ENOENT", "EPERM", "ECANCELED", *MOVES},
     "uring-128": {"ENOENT", "EPERM", "ECANCELED", *MOVES},
     "uring-polled-64": {"ENOENT", "EPERM", "ECANCELED", *MOVES},

@@ -72,7 +72,7 @@ def test_little_locked_memory(machine: Machine) -> None:
     """A user with Debian's limit, 8 MiB, records, replays and traces; buffers that he asks for leave no area behind."""
     assert machine.chario("bind", machine.address(0)).rc == OK
     disk = machine.disks(0)[0]
-    machine.must(f"chario format {disk} && chmod 666 {disk}")
+    machine.must(f"chario format --force {disk} && chmod 666 {disk}")
     asked = f"chario record --late-ms 600000 --store {disk}"
     script = (
         f"{asked} --size 32M camera <{SOURCE} && chario replay --store {disk} camera | cmp - {SOURCE} && "
