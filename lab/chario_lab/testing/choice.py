@@ -2,7 +2,8 @@
 """Which guest tests a run has, in which order and groups: a pytest plugin over the marks of the test files.
 
 area, kernels         see areas.py
-smoke                 a test, or a file, that runs on each kernel whatever has changed
+smoke                 a test, or a file, that runs on each kernel whatever has changed; on the debug kernels, where
+                      all is slow, if its file names them
 cpus(2)               processors of the file's guests: 2 where it is about queues, races, removal, polling or
                       what each processor has of its own; otherwise 1, which boots in half the time
 stock                 it needs what only Debian's kernels have, such as LVM or programs of 32 bits
@@ -73,7 +74,9 @@ class Choice:
             raise pytest.UsageError(f"{file.path}: {NO_AREA}")
         has_changed = file.path in self._changed
         if self._choice == "changed":
-            return bool(item.get_closest_marker("smoke")) or (has_changed and file.runs_on(self._kernel))
+            is_smoke = item.get_closest_marker("smoke") is not None
+            listed = file.runs_on(self._kernel) and (is_smoke or has_changed)
+            return listed or (is_smoke and self._kernel not in RECIPES)
         of_the_lab = self._choice == "product" and file.path.startswith(LAB_FOLDER) and self._kernel == FIRST_KERNEL
         return file.runs_on(self._kernel) and (has_changed or not of_the_lab)
 

@@ -16,7 +16,7 @@ from chario_lab.guest.session import Guest
 
 pytestmark = [
     pytest.mark.area("kernel/back/loopback/", "kernel/queue/", "kernel/types/"),
-    pytest.mark.kernels("6.12-rt", "debug"), pytest.mark.cpus(2), pytest.mark.smoke,
+    pytest.mark.kernels("6.12-rt", "debug"), pytest.mark.cpus(2),
 ]  # fmt: skip
 
 NODE = "/dev/chardisk0"
@@ -25,7 +25,7 @@ SET_FILE, COMPLETION_POLL = 0xC403, 2
 RACES = 4000
 
 
-@pytest.fixture(params=["N", "Y"], ids=["posts", "submits"])
+@pytest.fixture(params=[pytest.param("N", id="posts", marks=pytest.mark.smoke), pytest.param("Y", id="submits")])
 def loopback(fresh_guest: Callable[..., Guest], request: pytest.FixtureRequest) -> Iterator[Guest]:
     """A guest with such a disk and no drive; the module goes when the test has ended."""
     guest = fresh_guest(parameters=f"loopback_mib={SIZE_MIB} loopback_submits={request.param}")
