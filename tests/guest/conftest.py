@@ -51,8 +51,8 @@ TEST_LIMIT_S = 1800
 RERUNS = 2
 # Variables of the environment by which the long tier asks for more.
 NUMBERS = (
-    "FUZZ_COMMANDS", "FUZZ_SEED", "KILLS", "CUT_PLACES", "CLAIM_TURNS", "LIES", "WRITERS", "FAIL_NTH_STRIDE",
-    "SIEGE_SECONDS", "SIEGE_LEAST", "SIEGE_SEED",
+    "FUZZ_COMMANDS", "FUZZ_SEED", "KILLS", "CUT_PLACES", "CLAIM_TURNS", "FS_LOAD", "LIES", "WRITERS",
+    "FAIL_NTH_STRIDE", "SIEGE_SECONDS", "SIEGE_LEAST", "SIEGE_SEED",
 )  # fmt: skip
 # Emulation is slow, and slower still on the debug kernel: a call of many MiB may take longer than the default deadline.
 PATIENT = "deadline_ms=600000"

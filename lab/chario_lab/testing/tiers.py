@@ -36,7 +36,7 @@ OF_THE_LAB = (
 # Power cuts of the store's unit test; the long tier has five times as many.
 FEW_CUTS = "2000"
 # Other tests look at samples too, which these make whole.
-NO_SAMPLES = {"FAIL_NTH_STRIDE": "1", "LIES": "100000"}
+NO_SAMPLES = {"FAIL_NTH_STRIDE": "1", "FS_LOAD": "4", "LIES": "100000"}
 BUILD_TIME = "about 30 minutes on two processors, once"
 
 
@@ -152,7 +152,7 @@ def plan_all(setting: Setting) -> Plan:
         "sweeps without samples, a million commands of the fuzzer, library fuzzers for 10 minutes, 100 killed machines,"
         " 1,000 killed writers, 100,000 lies of a drive, 10,000 crash points, a siege of 10 minutes, all files on all"
         " kernels: in `make check-long`", *not_named(setting))  # fmt: skip
-    in_guests = [guests(setting, kernel, "listed") for kernel in setting.kernels]
+    in_guests = [with_environment(guests(setting, kernel, "listed"), FS_LOAD="4") for kernel in setting.kernels]
     return Plan("all", (module(setting, setting.kernels), *on_host(setting, lab=True), *in_guests), left_out)
 
 

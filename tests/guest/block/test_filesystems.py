@@ -6,6 +6,7 @@ A failure of fsx shows its command, which has the seed: with that, fsx makes the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -52,14 +53,16 @@ SYSTEMS = {
     "xfs": FileSystem("mkfs.xfs -qf {}", "xfs_repair -n {}"),
     "f2fs": FileSystem("mkfs.f2fs -qf {}", "fsck.f2fs {} --dry-run"),
 }
+# How many files fsx changes, and how long and large the rest is.
+LOAD = int(os.environ.get("FS_LOAD", "1"))
 # Stressors that change files and folders in many ways; each checks what it reads.
-STRESS = "stress-ng --temp-path /run/mnt --verify --timeout 12 --hdd 1 --hdd-bytes 16m --fallocate 1 "
+STRESS = f"stress-ng --temp-path /run/mnt --verify --timeout {3 * LOAD} --hdd 1 --hdd-bytes 16m --fallocate 1 "
 STRESS += "--fallocate-bytes 16m --rename 1 --link 1 --dentry 1 --dentries 64 --iomix 1 --iomix-bytes 8m "
 STRESS += "--seek 1 --seek-size 8m --sync-file 1 --sync-file-bytes 8m --quiet"
 # fsx makes random calls on one file and compares all that it reads with a copy in memory; a seed gives the same calls
 # again.  No call has length 0, which posix_fallocate() refuses.  Few calls read through a mapping: fsx never unmaps
 # those, and mapped pages stay in the page cache.
-FSX_SEEDS, FSX_CALLS = (1, 2, 3, 4), 1000
+FSX_SEEDS, FSX_CALLS = range(1, LOAD + 1), 1000
 FSX = """
 flen = 1048576
 opsize = { min = 1, max = 131072 }
@@ -144,7 +147,7 @@ def test_under_load_beside_a_region(rig: Rig, disk: str, system: str) -> None:
     guest.must(f"{kind.make.format(part)} && mkdir -p /run/mnt && mount {part} /run/mnt", LIMIT_S)
     beside = guest.start(["python3", "-c", PRELUDE + BESIDE, f"{disk}p1", str(LIMIT_S)], timeout_s=2 * LIMIT_S)
     guest.must(STRESS, LIMIT_S)
-    fio = "fio --name=v --directory=/run/mnt --size=24M --rw=randrw --bsrange=4k-128k --ioengine=libaio --iodepth=16 "
+    fio = f"fio --name=v --directory=/run/mnt --size={6 * LOAD}M --rw=randrw --bsrange=4k-128k --ioengine=libaio --iodepth=16 "
     fio += "--direct=1 --verify=crc32c --numjobs=2 --fsync=64 --output=/dev/null --fallocate=none"
     guest.must(fio, LIMIT_S)
     exercise(rig)
