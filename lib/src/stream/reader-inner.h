@@ -132,6 +132,9 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 /* Go before a segment with this first header.  Returns 1 or the results of chario_tape_load(). */
 int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_batch *batch);
 
+/* Take note of the newest segment: near it, the oldest ones of a ring may be torn. */
+void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest);
+
 /* Forget the place. */
 void chario_reader_reset(struct chario_reader *reader);
 

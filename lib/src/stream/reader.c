@@ -193,9 +193,13 @@ static void give(struct chario_reader *reader, const struct chario_piece *piece,
 		record->missing = piece->record.sequence - reader->expected;
 }
 
+/* Missing records count from the first record on, unless the number of that is known. */
 static void pass(struct chario_reader *reader, const struct chario_piece *piece)
 {
-	reader->losses.given++;
+	if (!reader->has_expected)
+		chario_losses_start(&reader->losses, piece->record.sequence);
+	chario_losses_give(&reader->losses, piece->record.sequence,
+			   !(piece->record.flags & CHARIO_DISK_RECORD_FIRST));
 	reader->expected = piece->record.sequence + 1;
 	reader->has_expected = true;
 	/* Later records may have earlier times, and must not be passed over. */
@@ -268,6 +272,7 @@ int chario_reader_try(struct chario_reader *reader, struct chario_record *record
 static void give_end(struct chario_reader *reader, struct chario_record *record)
 {
 	*record = (struct chario_record){ .sequence = reader->end };
+	chario_losses_end(&reader->losses);
 	if (reader->has_expected && reader->end > reader->expected)
 		record->missing = reader->end - reader->expected;
 	reader->expected = MAX(reader->expected, reader->end);
