@@ -302,7 +302,7 @@ static void test_suspend(void)
 	EQUAL(rig_close(), 0);
 	EQUAL(rig_open_reader(), 0);
 	EQUAL(rig_next(), 0);
-	EQUAL(rig.record.boottime_ns, BEGIN_NS);
+	EQUAL(chario_reader_boottime_ns(rig.reader), BEGIN_NS);
 	EQUAL(chario_reader_seek(rig.reader, 0), 0);
 	EQUAL(play(CHARIO_PLAYER_PACED, 0, 0), 0);
 	EQUAL(taken_ns[3], 3 * 7200 * SECOND);
@@ -332,9 +332,9 @@ static void check_room(int64_t step_ns, bool is_served)
 	EQUAL(taken_ns[1], 0);
 	EQUAL(chario_reader_seek(rig.reader, 0), 0);
 	EQUAL(rig_next(), 0);
-	EQUAL(rig.record.boottime_ns, 0);
+	EQUAL(chario_reader_boottime_ns(rig.reader), 0);
 	EQUAL(rig_next(), 0);
-	EQUAL(rig.record.boottime_ns, BEGIN_NS);
+	EQUAL(chario_reader_boottime_ns(rig.reader), BEGIN_NS);
 	rig_close_reader();
 }
 

@@ -30,13 +30,11 @@ struct chario_reader;
  *	producer lost them, they are damaged, or the ring has overwritten them since.  For
  *	the first record they count from 0 on, unless the ring had wrapped around or there
  *	was a seek
- * @boottime_ns: time of the record on CLOCK_BOOTTIME of the machine that recorded it, in
- *	nanoseconds; unlike @time_ns, it goes on evenly if the clock is set, but begins anew
- *	when the machine starts.  0 if the producer gave times other than the present, or the
- *	recording has no such times: those of the first release
  *
  * With -ENODATA, at the end of a recording, @sequence is the number behind the last record,
  * and @missing is the number of records missing before it; all else is 0.
+ *
+ * Programs make the struct, so it keeps its length.
  */
 struct chario_record {
 	const void *memory;
@@ -46,7 +44,6 @@ struct chario_record {
 	uint32_t flags;
 	uint32_t reserved;
 	uint64_t missing;
-	uint64_t boottime_ns;
 };
 
 /**
@@ -163,6 +160,20 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
  */
 int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 		       struct chario_record *record);
+
+/**
+ * chario_reader_boottime_ns() - the time of the present record on a clock that is never set
+ * @reader: the reader
+ *
+ * It is the time of the record that the reader gave last, on CLOCK_BOOTTIME of the machine
+ * that recorded it; unlike @time_ns of &struct chario_record, it goes on evenly if the clock
+ * is set, but begins anew when the machine starts.  Callbacks of a player may call it.
+ *
+ * Context: does not sleep.
+ * Return: time in nanoseconds; 0 if the producer gave times other than the present, if the
+ * recording has no such times, as those of the first release, and before the first record.
+ */
+uint64_t chario_reader_boottime_ns(const struct chario_reader *reader);
 
 /**
  * chario_reader_count_missing() - count missing records that are no damage

@@ -33,11 +33,13 @@
 
 /**
  * struct chario_reader_clock - the clock of a record
+ * @boottime_ns: time of the record that was given last, on CLOCK_BOOTTIME, or 0
  * @is_steady: true if its time is one of the system's clock
  * @offset_ns: then, CLOCK_REALTIME - CLOCK_BOOTTIME in nanoseconds
  * @part: part of the recording
  */
 struct chario_reader_clock {
+	uint64_t boottime_ns;
 	bool is_steady;
 	int64_t offset_ns;
 	uint64_t part;

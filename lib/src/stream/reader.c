@@ -171,6 +171,7 @@ static void begin_record(struct chario_reader *reader)
 
 	reader->done_bytes = 0;
 	reader->clock = (struct chario_reader_clock){
+		.boottime_ns = reader->clock.boottime_ns,
 		.is_steady = pile->has_times && pile->batch.flags & CHARIO_DISK_BATCH_STEADY,
 		.offset_ns = pile->times.offset_ns,
 		.part = pile->batch.part,
@@ -187,8 +188,8 @@ static void give(struct chario_reader *reader, const struct chario_piece *piece,
 		.time_ns = piece->record.time_ns,
 		.flags = piece->record.flags & (CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC),
 	};
-	if (reader->clock.is_steady)
-		record->boottime_ns = record->time_ns - (uint64_t)reader->clock.offset_ns;
+	reader->clock.boottime_ns =
+		reader->clock.is_steady ? record->time_ns - (uint64_t)reader->clock.offset_ns : 0;
 	if (reader->has_expected && piece->record.sequence > reader->expected)
 		record->missing = piece->record.sequence - reader->expected;
 }
@@ -266,6 +267,11 @@ int chario_reader_try(struct chario_reader *reader, struct chario_record *record
 	if (ret < 0)
 		reader->pile.at = reader->piece_at;
 	return ret;
+}
+
+uint64_t chario_reader_boottime_ns(const struct chario_reader *reader)
+{
+	return reader->clock.boottime_ns;
 }
 
 /* Report once the records missing at the end. */
