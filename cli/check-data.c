@@ -126,7 +126,7 @@ static int read_records(struct check *check, struct chario_reader *reader, struc
 {
 	struct chario_recording recording;
 	struct chario_record record = { 0 };
-	uint64_t missing = 0, lost;
+	uint64_t missing = 0, lost = 0;
 	int err = 0;
 
 	while ((!err || err == -EIO) && loss->blocks < MOST_ERRORS && !cli_interrupted()) {
@@ -143,15 +143,14 @@ static int read_records(struct check *check, struct chario_reader *reader, struc
 	err = chario_reader_get_recording(reader, &recording, sizeof(recording));
 	if (err)
 		return err;
-	lost = recording.lost_records - recording.lost_before;
 	/* While there is a producer, records on their way also count as missing. */
-	if (recording.live || missing <= lost)
+	if (recording.live || !missing)
 		return 0;
-	loss->records = missing - lost;
-	err = chario_reader_count_undurable(reader, &loss->undurable);
-	if (loss->undurable > loss->records)
-		loss->undurable = loss->records;
-	loss->records -= loss->undurable;
+	err = chario_reader_count_missing(reader, &lost, &loss->undurable);
+	missing -= lost < missing ? lost : missing;
+	if (loss->undurable > missing)
+		loss->undurable = missing;
+	loss->records = missing - loss->undurable;
 	return err;
 }
 

@@ -26,6 +26,7 @@ static int check_fit(const struct cli_record *record, uint64_t area_bytes)
 
 static int create(struct cli_record *record)
 {
+	struct chario_area_info area;
 	int err, status;
 
 	if (!record->size)
@@ -35,7 +36,8 @@ static int create(struct cli_record *record)
 	if (status)
 		return status;
 	err = chario_store_create(record->cli->store, record->name, record->size, 0);
-	record->created = !err;
+	if (!err && !chario_store_find(record->cli->store, record->name, &area, sizeof(area)))
+		record->created = area.id;
 	return err ? cli_fail_create(record->cli, err, record->name) : CLI_OK;
 }
 
@@ -43,13 +45,12 @@ static int create(struct cli_record *record)
 static void remove_created(const struct cli_record *record)
 {
 	if (record->created)
-		chario_store_remove(record->cli->store, record->name);
+		chario_stream_remove_unused(record->cli->store, record->name, record->created);
 }
 
-/* Refuse to overwrite a recording, or to use an area of another length, unless told to. */
+/* Refuse to use an area of another length. */
 static int check_area(const struct cli_record *record, const struct chario_area_info *area)
 {
-	bool goes_on = record->force || (record->options.flags & CHARIO_STREAM_APPEND);
 	char is[32], asked[32];
 
 	if (record->size && record->size != area->bytes)
@@ -57,13 +58,7 @@ static int check_area(const struct cli_record *record, const struct chario_area_
 			       "\"%s\" has %s, not %s\nleave --size away, or chario rm it first",
 			       record->name, cli_exact_size(is, area->bytes),
 			       cli_exact_size(asked, record->size));
-	if (!(area->flags & (CHARIO_AREA_STREAM | CHARIO_AREA_FILLING)) || goes_on)
-		return CLI_OK;
-	return cli_say(record->cli,
-		       "\"%s\" %s\n--append goes on with a recording, --force begins a new one",
-		       record->name,
-		       area->flags & CHARIO_AREA_STREAM ? "holds a recording already" :
-							  "is being filled by chario put");
+	return CLI_OK;
 }
 
 static int have_area(struct cli_record *record)
@@ -85,6 +80,13 @@ static int have_area(struct cli_record *record)
 
 static int fail_stream(const struct cli_record *record, int err)
 {
+	if (err == -EEXIST || err == -EALREADY)
+		return cli_say(record->cli,
+			       "\"%s\" %s\n--append goes on with a recording, --force begins a "
+			       "new one",
+			       record->name,
+			       err == -EEXIST ? "holds a recording already" :
+						"is being filled by chario put");
 	if (err == -ENOSPC)
 		return cli_say(record->cli,
 			       "\"%s\" is too short: an area has two segments at least; "
@@ -108,19 +110,27 @@ static int fail_stream(const struct cli_record *record, int err)
 static int open_stream(struct cli_record *record)
 {
 	struct chario_recorder *recorder = &record->recorder;
+	bool append = record->options.flags & CHARIO_STREAM_APPEND;
 	uint64_t begin_ns = cli_now_ns();
-	bool begins_anew;
+	bool goes_on;
 	size_t room;
 	int err;
 
+	if (!record->force)
+		record->options.flags |= CHARIO_STREAM_EXCL;
 	do {
+		bool appends = record->options.flags & CHARIO_STREAM_APPEND;
+
 		err = chario_stream_open(record->cli->store, record->name, &record->options,
 					 &record->stream);
-		/* The first of a series of recordings has none to continue. */
-		begins_anew = err == -ENODATA && record->options.flags & CHARIO_STREAM_APPEND;
-		if (begins_anew)
-			record->options.flags &= ~CHARIO_STREAM_APPEND;
-	} while (begins_anew || cli_once_more(err, begin_ns));
+		/*
+		 * The first of a series of recordings has none to continue, but another
+		 * program may begin it meanwhile.
+		 */
+		goes_on = append && err == (appends ? -ENODATA : -EEXIST);
+		if (goes_on)
+			record->options.flags ^= CHARIO_STREAM_APPEND;
+	} while (goes_on || cli_once_more(err, begin_ns));
 	if (err)
 		return fail_stream(record, err);
 	room = chario_stream_room_bytes(record->stream);

@@ -24,14 +24,14 @@ int cli_player_open(struct cli *cli, struct cli_player *player)
 	return err ? cli_fail_area(cli, err, "cannot read \"%s\"", player->name) : CLI_OK;
 }
 
-static void print_facts(const struct chario_record *record)
+static void print_facts(const struct chario_record *record, uint64_t boottime_ns)
 {
 	struct json_object *object = cli_must(json_object_new_object());
 
 	cli_json_number(object, "sequence", record->sequence);
 	cli_json_number(object, "time_ns", record->time_ns);
-	if (record->boottime_ns)
-		cli_json_number(object, "boottime_ns", record->boottime_ns);
+	if (boottime_ns)
+		cli_json_number(object, "boottime_ns", boottime_ns);
 	cli_json_number(object, "bytes", record->bytes);
 	cli_json_number(object, "missing", record->missing);
 	cli_json_flag(object, "checksum", !(record->flags & CHARIO_RECORD_NO_CRC));
@@ -41,7 +41,7 @@ static void print_facts(const struct chario_record *record)
 static int put(const struct cli_player *player, const struct chario_record *record)
 {
 	if (player->cli->json) {
-		print_facts(record);
+		print_facts(record, chario_reader_boottime_ns(player->reader));
 		return ferror(stdout) ? CLI_FAILED : CLI_OK;
 	}
 	if (fwrite(record->memory, 1, record->bytes, player->out) == record->bytes)

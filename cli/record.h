@@ -24,7 +24,7 @@
  * @dry_run: true if only the capacity of the area is printed
  * @sized: true if the user has given the length of a record
  * @urgent: true if the block side stands back for the writes
- * @created: true if the area has been created for the recording
+ * @created: number of the area if it has been created for the recording, or 0
  * @quiet: true if no progress line is shown
  * @options: options of the stream
  * @intake: open source
@@ -44,7 +44,7 @@ struct cli_record {
 	bool dry_run;
 	bool sized;
 	bool urgent;
-	bool created;
+	uint64_t created;
 	bool quiet;
 	struct chario_stream_options options;
 	struct cli_intake intake;

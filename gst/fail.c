@@ -54,7 +54,7 @@ static const char *advice_of(enum chario_gst_act act, int err)
 	return chario_error_advice_of(err, subjects[act]);
 }
 
-/* Two errors are those of chariosink, and not of the library. */
+/* Two errors mean something else for other callers of the library. */
 static const char *meaning_of(enum chario_gst_act act, int err)
 {
 	if (act == CHARIO_GST_OPEN && err == -EEXIST)

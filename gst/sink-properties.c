@@ -40,7 +40,6 @@ static GType durability_get_type(void)
 
 /* The default, for which the library takes 0. */
 #define FLUSH_MS 1000
-#define BUFFERS  8
 #define LATE_MS  100
 
 static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *spec)
@@ -187,7 +186,8 @@ static const struct number numbers[] = {
 	{ PROP_SEGMENT_BYTES, "segment-bytes",
 	  "Bytes that are written at once, a multiple of 4096 (0 = what suits the area)", 0,
 	  128 << 20, 0 },
-	{ PROP_BUFFERS, "buffers", "Segments that are held in memory", 2, 64, BUFFERS },
+	{ PROP_BUFFERS, "buffers", "Segments that are held in memory, or 0 for as many as usual", 0,
+	  64, 0 },
 	{ PROP_LATE_MS, "late-ms", "A segment that takes the disk longer counts as late", 1,
 	  G_MAXUINT, LATE_MS },
 };
@@ -246,6 +246,5 @@ void chario_sink_add_properties(GObjectClass *class)
 void chario_sink_init_properties(ChariOSink *sink)
 {
 	sink->flush_ms = FLUSH_MS;
-	sink->buffers = BUFFERS;
 	sink->late_ms = LATE_MS;
 }

@@ -4,6 +4,7 @@
  */
 #include <chario.h>
 
+#include <cstddef>
 #include <cstdio>
 
 /* Programs allocate these; a longer one needs a new symbol or the size rule. */
@@ -16,6 +17,13 @@ static_assert(sizeof(struct chario_probe) == 88, "chario_probe");
 static_assert(sizeof(chario_timeline_quantiles) == 56, "chario_timeline_quantiles");
 static_assert(sizeof(chario_timeline_request) == 200, "chario_timeline_request");
 static_assert(sizeof(chario_timeline_totals) == 32, "chario_timeline_totals");
+static_assert(sizeof(chario_record) == 48, "chario_record");
+static_assert(sizeof(chario_stream_room) == 40, "chario_stream_room");
+
+/* By the size rule these may grow at the end; a smaller size than this first one is refused. */
+static_assert(offsetof(chario_player, from_ns) == 104, "chario_player");
+static_assert(offsetof(chario_recording, records) == 112, "chario_recording");
+static_assert(sizeof(chario_stream_options) >= 48, "chario_stream_options");
 
 template <typename Function> static const void *address(Function *function)
 {

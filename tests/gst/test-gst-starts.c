@@ -123,7 +123,9 @@ static void test_little_memory(void)
 {
 	EQUAL(record_in(MIB, "segment-bytes=1048576"), -1);
 	EQUAL(count_pictures(), G_MAXUINT);
-	EQUAL(record_in(2 * MIB, "segment-bytes=1048576 buffers=3"), 1);
+	EQUAL(record_in(2 * MIB, "segment-bytes=1048576 buffers=3"), -1);
+	EQUAL(count_pictures(), G_MAXUINT);
+	EQUAL(record_in(2 * MIB, "segment-bytes=1048576"), 1);
 	EQUAL(record_in(16 * MIB, "force=true"), 0);
 	EQUAL(record_in(15 * MIB, "append=true"), 1);
 	EQUAL(record_in(3 * MIB, "append=true"), -1);

@@ -161,4 +161,35 @@ says ENOMEDIUM
 gives 1 ls
 gives 0 format
 claim "a store without header and table is none"
+
+# 16 records of 4 KiB, which nothing makes durable before the end.
+format 32M
+mkfifo pipe
+"$chario" record cam --size 1M --record 4k --segment 8k --durability none --flush-ms 1 --from pipe \
+	>recorded 2>&1 &
+recorder=$!
+exec 3>pipe
+bytes 65536 >&3
+until "$chario" stat cam --json >said 2>&1 && [ "$(member records)" = 16 ]; do
+	kill -0 $recorder || break
+done
+kill -s KILL $recorder
+wait $recorder
+exec 3>&-
+segment=$(($(member disk_offset) / 4096 + 6))
+damage $segment
+gives 0 check --data --quiet
+says 'missing that had not become durable' '"cam"' 'nothing is to be done'
+gives 0 check --data --quiet --json
+says '"severity": "note"'
+undurable=$(member undurable_records)
+[ "$undurable" -gt 0 ] || note "nothing is missing: $(cat said)"
+bytes 65536 | "$chario" record cam --append >recorded 2>&1
+gives 0 check --data --quiet --json
+has undurable_records "$undurable"
+damage $((segment + 40))
+gives 4 check --data --quiet --json
+has undurable_records "$undurable"
+says '"severity": "loss"' '"missing_records": '
+claim "check tells what was not durable from what is lost"
 end

@@ -243,14 +243,12 @@ static bool see(const struct chario_record *record, struct seen *seen)
 }
 
 /* Records that are missing, and that neither the producer lost nor the power cut may take. */
-static void count_lost(struct chario_reader *reader, const struct chario_recording *recording,
-		       uint64_t missing)
+static void count_lost(struct chario_reader *reader, uint64_t missing)
 {
-	uint64_t allowed = 0;
+	uint64_t lost = 0, undurable = 0;
 
-	EQUAL(chario_reader_count_undurable(reader, &allowed), 0);
-	allowed += recording->lost_records - recording->lost_before;
-	lost_durable = missing > allowed ? missing - allowed : 0;
+	EQUAL(chario_reader_count_missing(reader, &lost, &undurable), 0);
+	lost_durable = missing > lost + undurable ? missing - lost - undurable : 0;
 }
 
 static void read_all(struct seen *seen)
@@ -275,7 +273,7 @@ static void read_all(struct seen *seen)
 	for (uint64_t i = next_record; !err && i < 2 * MAX_RECORD; i++)
 		if (seen->there[i])
 			TAP_FAIL("record %llu is behind the head", (unsigned long long)i);
-	count_lost(reader, &recording, seen->missing);
+	count_lost(reader, seen->missing);
 	chario_reader_close(reader);
 	EQUAL(err, 0);
 }

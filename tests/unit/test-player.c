@@ -404,9 +404,15 @@ static void test_full(void)
 static void test_arguments(void)
 {
 	EQUAL(begin_ended(1), 0);
+	/* Programs that were made for the first version have no members from this one on. */
+	player.size = offsetof(struct chario_player, from_ns);
+	player.from_ns = player.steps = UINT64_MAX;
+	EQUAL(run(), 0);
+	EQUAL(nr_taken, 1);
+	EQUAL(player.steps, UINT64_MAX);
 	player.size--;
 	EQUAL(run(), -EINVAL);
-	player.size++;
+	player.size = sizeof(player);
 	player.end = CHARIO_PLAYER_READ;
 	player.flags = 1U << 31;
 	EQUAL(run(), -EINVAL);

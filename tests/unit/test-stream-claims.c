@@ -4,6 +4,9 @@
  * touched yet.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "queue/queue.h"
@@ -256,6 +259,97 @@ static void test_no_memory(void)
 	EQUAL(rig_close(), 0);
 }
 
+/* Open the recording only if its area has nothing to lose, and see whether it can be removed. */
+static void check_unused(int should)
+{
+	struct chario_stream_options options = rig_small;
+	struct chario_area_info area;
+
+	options.flags = CHARIO_STREAM_EXCL;
+	EQUAL(rig_open(&options), should);
+	EQUAL(rig_close(), 0);
+	EQUAL(chario_store_find(rig.store, LAB_AREA, &area, sizeof(area)), 0);
+	EQUAL(chario_stream_remove_unused(rig.store, LAB_AREA, area.id + 1), -ENOENT);
+	EQUAL(chario_stream_remove_unused(rig.store, LAB_AREA, area.id), should);
+	if (!should)
+		EQUAL(chario_store_create(rig.store, LAB_AREA, RIG_BYTES, 0), 0);
+}
+
+/* An area is not taken from a recording, whatever is left of it, or from a copy that has begun. */
+static void test_unused(void)
+{
+	struct chario_area *area;
+	uint64_t from = lab_area_offset(rig.store);
+
+	check_unused(0);
+	check_unused(0);
+	EQUAL(chario_store_remove(rig.store, LAB_AREA), 0);
+	EQUAL(chario_store_create(rig.store, LAB_AREA, RIG_BYTES, CHARIO_CREATE_FILLING), 0);
+	check_unused(-EALREADY);
+	EQUAL(rig_open(&rig_small), 0);
+	EQUAL(chario_stream_lose(rig.stream, 1, 1), 0);
+	EQUAL(rig_close(), 0);
+	check_unused(-EEXIST);
+	EQUAL(rig_open(&rig_small), 0);
+	EQUAL(rig_record(0, 1, 10), 0);
+	EQUAL(rig_close(), 0);
+	check_unused(-EEXIST);
+	memset(rig.disk->image + from, 0, RIG_BYTES);
+	check_unused(-EEXIST);
+	EQUAL(rig_open(&rig_small), 0);
+	EQUAL(rig_close(), 0);
+	memset(rig.disk->image + from, 0, RIG_BYTES);
+	EQUAL(chario_area_open(rig.store, LAB_AREA, O_RDONLY, &area), 0);
+	EQUAL(chario_stream_remove_unused(rig.store, LAB_AREA, area->fields.id), -EBUSY);
+	chario_area_close(area);
+	check_unused(0);
+}
+
+static const char *path;
+
+/* Begin a recording as soon as nobody else makes one.  Returns 0 or a negative errno. */
+static void *begin_alone(void *result)
+{
+	const struct chario_stream_options options = { .size = sizeof(options),
+						       .segment_bytes = RIG_SEGMENT,
+						       .flags = CHARIO_STREAM_EXCL };
+	struct chario_stream *stream = NULL;
+	struct chario_store *store;
+	int err = chario_store_open(path, O_RDWR, &store);
+
+	if (!err) {
+		do
+			err = chario_stream_open(store, LAB_AREA, &options, &stream);
+		while (err == -EBUSY);
+		if (!err)
+			err = lab_write(stream, 0, 10) ?: chario_stream_close(stream);
+		chario_store_close(store);
+	}
+	*(int *)result = err;
+	return NULL;
+}
+
+/* Of several programs that begin a recording in one area, one does. */
+static void test_at_once(void)
+{
+	for (int i = 0; i < 20 && !tap_failed; i++) {
+		int results[4], begun = 0, refused = 0;
+		pthread_t threads[4];
+
+		path = lab_make_file(RIG_BYTES);
+		for (size_t j = 0; j < 4; j++)
+			EQUAL(pthread_create(&threads[j], NULL, begin_alone, &results[j]), 0);
+		for (size_t j = 0; j < 4; j++) {
+			EQUAL(pthread_join(threads[j], NULL), 0);
+			begun += !results[j];
+			refused += results[j] == -EEXIST;
+		}
+		lab_remove_file();
+		EQUAL(begun, 1);
+		EQUAL(refused, 3);
+	}
+}
+
 static const struct tap_test tests[] = {
 	{ "a flush that fails is the last", test_flush_error },
 	{ "buffers of others wait for the window", test_buffer_window },
@@ -264,6 +358,8 @@ static const struct tap_test tests[] = {
 	{ "a second look that fails once leaves none out", test_second_look_error },
 	{ "what was half written is read again at the end", test_end_of_writing },
 	{ "a submission that was refused is made again", test_no_memory },
+	{ "an area with anything to lose is not taken", test_unused },
+	{ "one of several begins a recording", test_at_once },
 };
 
 TAP_MAIN(tests, before, rig_end)

@@ -99,7 +99,6 @@ typedef int chario_player_step(const struct chario_record *record, int64_t step_
  * struct chario_player - the options of a player, and its result
  * @size: sizeof(struct chario_player)
  * @flags: CHARIO_PLAYER_* bits
- * @from_ns: time in nanoseconds since 1970; records of an earlier time are not given
  * @until_ns: time in nanoseconds since 1970; records of a later time are not given, and the
  *	player ends when no other can follow; 0 for no limit
  * @limit_records: number of records to give; 0 for no limit
@@ -107,9 +106,8 @@ typedef int chario_player_step(const struct chario_record *record, int64_t step_
  * @take: function that takes a record
  * @fault: function that is told of each error after which the player goes on, or NULL
  * @wait: function that is told of waits, or NULL
- * @step: function that is told where the clock was set, or NULL
  * @data: argument of the functions, which use @reader no further than
- *	chario_reader_get_recording()
+ *	chario_reader_get_recording() and chario_reader_boottime_ns()
  * @end: &enum chario_player_end
  * @reserved: zero
  * @records: number of records given
@@ -117,21 +115,23 @@ typedef int chario_player_step(const struct chario_record *record, int64_t step_
  * @missing: number of records missing before, between and behind the records read, as
  *	&struct chario_record counts them
  * @errors: number of errors
+ * @from_ns: time in nanoseconds since 1970; records of an earlier time are not given
+ * @step: function that is told where the clock was set, or NULL
  * @steps: number of times that the clock was set, see chario_player_step()
  *
- * The caller sets the members up to @data, the library those from @end on.
+ * The caller sets the members up to @data, @from_ns and @step, the library the others.  A
+ * caller that was made for an earlier version has a smaller @size, and no members from
+ * @from_ns on.
  */
 struct chario_player {
 	uint32_t size;
 	uint32_t flags;
-	uint64_t from_ns;
 	uint64_t until_ns;
 	uint64_t limit_records;
 	uint64_t limit_errors;
 	chario_player_take *take;
 	chario_player_fault *fault;
 	chario_player_wait *wait;
-	chario_player_step *step;
 	void *data;
 	uint32_t end;
 	uint32_t reserved;
@@ -139,6 +139,8 @@ struct chario_player {
 	uint64_t bytes;
 	uint64_t missing;
 	uint64_t errors;
+	uint64_t from_ns;
+	chario_player_step *step;
 	uint64_t steps;
 };
 

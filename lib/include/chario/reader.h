@@ -30,13 +30,11 @@ struct chario_reader;
  *	producer lost them, they are damaged, or the ring has overwritten them since.  For
  *	the first record they count from 0 on, unless the ring had wrapped around or there
  *	was a seek
- * @boottime_ns: time of the record on CLOCK_BOOTTIME of the machine that recorded it, in
- *	nanoseconds; unlike @time_ns, it goes on evenly if the clock is set, but begins anew
- *	when the machine starts.  0 if the producer gave times other than the present, or the
- *	recording has no such times: those of the first release
  *
  * With -ENODATA, at the end of a recording, @sequence is the number behind the last record,
  * and @missing is the number of records missing before it; all else is 0.
+ *
+ * Programs make the struct, so it keeps its length.
  */
 struct chario_record {
 	const void *memory;
@@ -46,7 +44,6 @@ struct chario_record {
 	uint32_t flags;
 	uint32_t reserved;
 	uint64_t missing;
-	uint64_t boottime_ns;
 };
 
 /**
@@ -165,22 +162,40 @@ int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 		       struct chario_record *record);
 
 /**
- * chario_reader_count_undurable() - count missing records that were not durable
+ * chario_reader_boottime_ns() - the time of the present record on a clock that is never set
+ * @reader: the reader
+ *
+ * It is the time of the record that the reader gave last, on CLOCK_BOOTTIME of the machine
+ * that recorded it; unlike @time_ns of &struct chario_record, it goes on evenly if the clock
+ * is set, but begins anew when the machine starts.  Callbacks of a player may call it.
+ *
+ * Context: does not sleep.
+ * Return: time in nanoseconds; 0 if the producer gave times other than the present, if the
+ * recording has no such times, as those of the first release, and before the first record.
+ */
+uint64_t chario_reader_boottime_ns(const struct chario_reader *reader);
+
+/**
+ * chario_reader_count_missing() - count missing records that are no damage
  * @reader: the reader; it has read the recording from its beginning, or from a place that it
  *	went to
- * @records: number of records, of those that were missing since then, that were not durable
- *	when the last batch of their part was written that is there
+ * @lost: number of records, of those that it has counted in @missing of &struct chario_record
+ *	since then, that the producer lost
+ * @undurable: number of the others that were not durable when the last batch of their part
+ *	was written that is there
  *
- * These records are what a power cut may take from a recording that was not closed, while a
- * record behind them stays.  So are the oldest ones of a ring, in segments that were being
- * overwritten; they are counted as well.  All other missing records were lost by the producer, or durable
- * and are damaged.  The recording does not tell if a record has become durable after that
- * batch: in the last moments before a power cut, a damaged record may count as not durable.
+ * Undurable records are what a power cut may take from a recording that was not closed, while
+ * a record behind them stays.  So are the oldest ones of a ring, in segments that a program
+ * was overwriting when it was interrupted; they are counted as well.  All other missing
+ * records were durable and are damaged: all those of a part that was closed, and the last
+ * batch of an interrupted part, as far as the program that continued the recording found it
+ * whole.  The recording does not tell if another record became durable after the last batch
+ * before an interruption: one that is damaged may count as not durable.
  *
  * Context: may sleep.
  * Return: 0; -ENODATA if the area holds no recording any more; or an error of pread(2).
  */
-int chario_reader_count_undurable(struct chario_reader *reader, uint64_t *records);
+int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, uint64_t *undurable);
 
 /**
  * chario_reader_seek() - go to a record

@@ -42,6 +42,9 @@ struct chario_stream;
 #define CHARIO_STREAM_NO_CRC (1U << 2) /* leave out the checksum of records */
 #define CHARIO_STREAM_DENSE  (1U << 3) /* rooms of less than 4096 bytes begin at multiples of 8 */
 
+/* Without CHARIO_STREAM_APPEND: fail if the area has anything to lose, like O_EXCL. */
+#define CHARIO_STREAM_EXCL (1U << 4)
+
 /*
  * A segment with a record that has no checksum is written in two steps: all but its first
  * block, with Force Unit Access if the disk has a volatile write cache, then that block.
@@ -69,7 +72,7 @@ enum chario_durability {
 /**
  * struct chario_stream_options - the options of a recording
  * @size: sizeof(struct chario_stream_options)
- * @flags: CHARIO_STREAM_* bits; APPEND ignores RING
+ * @flags: CHARIO_STREAM_* bits; APPEND ignores RING and EXCL
  * @segment_bytes: length of a buffer and of a segment on the disk, a multiple of 4096
  *	from 8 KiB to 128 MiB; 0 for 4 MiB, or less if the area has fewer than 16 of them,
  *	or 64 for a ring, or the length that rooms of @record_bytes fill; with APPEND 0, or
@@ -230,7 +233,10 @@ struct chario_stream_room {
  * @stream: the new stream; the caller gives it to chario_stream_close()
  *
  * The old content of the area is lost, unless CHARIO_STREAM_APPEND is set: then the head is
- * found, and the recording continues after its last whole record.  The call changes the
+ * found, and the recording continues after its last whole record.  With CHARIO_STREAM_EXCL the
+ * call fails instead if the area has a recording with records, or one that cannot be read, or
+ * is being filled by chario_copy_in(): it looks while it holds the area's lock, so of two
+ * programs one begins a recording, and the other fails, with -EBUSY while that is being made.  The call changes the
  * table once, or not at all with APPEND.  It allocates all memory that recording needs.  If
  * RLIMIT_MEMLOCK does not allow the usual buffers, it chooses fewer and, in a new recording,
  * shorter ones, of 64 KiB at least, unless the options have their number or length.
@@ -239,7 +245,8 @@ struct chario_stream_room {
  * chario_stream_service(), chario_stream_get_status(), chario_stream_wait() and
  * chario_stream_lose() at the same time.
  * Return: 0; -ENOENT if there is no such area; -ENOSPC if it is shorter than two segments;
- * -ENODATA with APPEND if it has no recording; -EINVAL if an option is out of its range;
+ * -ENODATA with APPEND if it has no recording; with EXCL -EEXIST if it has records, and
+ * -EALREADY if it is being filled; -EINVAL if an option is out of its range;
  * -EBUSY if a move of the area was interrupted, which chario_store_defrag() completes;
  * -EOPNOTSUPP if the logical block of the disk is longer than 4096; -EUCLEAN if the table
  * has impossible values; -ENOMEM, also if RLIMIT_MEMLOCK does not allow two buffers; and
@@ -247,6 +254,21 @@ struct chario_stream_room {
  */
 int chario_stream_open(struct chario_store *store, const char *name,
 		       const struct chario_stream_options *options, struct chario_stream **stream);
+
+/**
+ * chario_stream_remove_unused() - remove an area that has nothing to lose
+ * @store: a store that is open for writing
+ * @name: name of the area, which is not open
+ * @id: number of the area, see &struct chario_area_info
+ *
+ * It is for a program that has created an area and cannot record to it: the area stays if
+ * another one has recorded to it, or has created one of this name, in the meantime.
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOENT if there is none of this name and number; -EEXIST and -EALREADY, see
+ * chario_stream_open(); and the errors of chario_store_remove().
+ */
+int chario_stream_remove_unused(struct chario_store *store, const char *name, uint64_t id);
 
 /**
  * chario_stream_close() - end a recording

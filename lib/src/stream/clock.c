@@ -4,7 +4,9 @@
  *
  * The times of records are those of a clock that may be set while the recording goes on.  So
  * each batch records by how much that clock differs from CLOCK_BOOTTIME, which nobody sets
- * and which counts the time of a suspend.  If the clock is set, a new batch begins.
+ * and which counts the time of a suspend.  If the clock is set, a new batch begins.  A record
+ * that is committed after that, in a batch that was begun before, makes that batch doubtful:
+ * its time may be of either clock.
  *
  * Times that go back would mislead a search by time.  So each batch also records up to which
  * earlier batch they have not: see &struct chario_disk_times.
@@ -92,7 +94,9 @@ void chario_stream_note_time(struct chario_stream *stream, struct chario_batch *
 	bool turns = clock->latest_ns > CHARIO_DISK_TURN_NS &&
 		     time_ns < clock->latest_ns - CHARIO_DISK_TURN_NS;
 
-	batch->is_steady = batch->is_steady && is_near(batch, time_ns);
+	chario_stream_check_clock(stream);
+	batch->is_steady = batch->is_steady && batch->offset_ns == clock->offset_ns &&
+			   is_near(batch, time_ns);
 	batch->begins_run |= turns && is_first;
 	batch->turns |= turns && !is_first;
 	clock->latest_ns = turns ? time_ns : MAX(clock->latest_ns, time_ns);

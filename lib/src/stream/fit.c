@@ -35,7 +35,7 @@
 int chario_stream_check_options(const struct chario_stream_options *options)
 {
 	uint32_t known = CHARIO_STREAM_RING | CHARIO_STREAM_APPEND | CHARIO_STREAM_NO_CRC |
-			 CHARIO_STREAM_DENSE;
+			 CHARIO_STREAM_DENSE | CHARIO_STREAM_EXCL;
 	uint32_t bytes = options->segment_bytes;
 
 	if (options->size < sizeof(*options) || options->flags & ~known ||

@@ -4,6 +4,7 @@
  *
  *	stream/open.c	opening and closing a recording
  *	stream/fit.c	options: the fit of a recording in its area
+ *	stream/unused.c	areas that have nothing to lose
  *	stream/stream.c	rooms: get, commit
  *	stream/record.c	records in memory of the caller, lost records
  *	stream/segment.c	the segment and the batch being filled
@@ -342,6 +343,14 @@ bool chario_stream_choose_less(struct chario_stream_options *options,
 
 /* Choose the number of buffers if the caller did not; the length of a segment is known. */
 void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_t slots);
+
+/* stream/unused.c */
+
+/*
+ * Check that an open area has nothing to lose.  Returns 0; -EEXIST if it has records, or that
+ * is not known; -EALREADY if it is being filled; or another negative errno.
+ */
+int chario_stream_check_unused(struct chario_area *area);
 
 /* stream/stream.c */
 

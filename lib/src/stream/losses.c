@@ -9,41 +9,92 @@
  * written; nothing on the disk tells, until the recording is closed.
  *
  * A program that continues a recording counts missing records as durable, so each part is
- * judged by its own batches.
+ * judged by its own batches.  It makes durable what it finds, and continues behind the last
+ * whole record, so of the last batch of an interrupted part it tells what was there.
+ *
+ * An interrupted program may have torn segments of a ring that it had begun to overwrite.
+ * Those of the last program are known from the newest segment, and those of an earlier one
+ * from the segment in which the next one continued.
  */
 #include "stream/losses.h"
 
 #include <stdlib.h>
 #include <sys/param.h>
 
+/**
+ * enum gaps - the gaps that a batch can have
+ * @GAP_MIDDLE: the record that began before the batch
+ * @GAP_INNER: records before the last one that was read
+ * @GAP_TAIL: records behind that, or all others if none was read
+ * @GAP_BEHIND: records between the batch and the next
+ * @NR_GAPS: number of these
+ */
+enum gaps {
+	GAP_MIDDLE,
+	GAP_INNER,
+	GAP_TAIL,
+	GAP_BEHIND,
+	NR_GAPS,
+};
+
 void chario_losses_reset(struct chario_losses *losses)
 {
 	free(losses->gaps);
-	*losses = (struct chario_losses){ 0 };
+	*losses = (struct chario_losses){
+		.lap = losses->lap,
+		.worn_end = losses->worn_end,
+	};
 }
 
-/* Records that the ring was about to overwrite have gone as they should. */
-static bool is_worn(struct chario_losses *losses, const struct chario_gap *gap, uint64_t segment)
+void chario_losses_set_ring(struct chario_losses *losses, uint64_t newest, uint64_t lap)
 {
-	if (segment >= losses->worn_end)
-		return false;
-	losses->worn += gap->numbers;
-	return true;
+	losses->lap = lap;
+	losses->worn_end = newest + 1 > lap ? newest + 1 - lap : 0;
 }
 
-/* Returns 1 if the first record of a segment begins in the segment before, and goes with it. */
-static uint64_t begins_before(const struct chario_disk_batch *batch)
+static bool begins_in_middle(const struct chario_disk_batch *batch)
 {
-	return batch->segment && !batch->offset && batch->flags & CHARIO_DISK_BATCH_MIDDLE;
+	return batch->flags & CHARIO_DISK_BATCH_MIDDLE;
+}
+
+/* Leave out of a gap what was durable. */
+static void settle_gap(struct chario_gap *gap, uint64_t durable)
+{
+	if (gap->from < durable) {
+		uint64_t records = MIN(durable, gap->to) - gap->from;
+
+		gap->undurable -= MIN(gap->undurable, records);
+		gap->from += records;
+	}
+	if (gap->from == gap->to)
+		gap->undurable = 0;
+}
+
+static void settle(struct chario_losses *losses, uint64_t durable)
+{
+	size_t kept = losses->nr_past, sure = losses->nr_sure;
+
+	losses->durable = MAX(losses->durable, durable);
+	for (size_t i = losses->nr_past; i < losses->nr_gaps; i++) {
+		struct chario_gap gap = losses->gaps[i];
+
+		settle_gap(&gap, losses->durable);
+		if (gap.undurable || gap.segment < losses->worn_end)
+			losses->gaps[kept++] = gap;
+		else if (i < losses->nr_sure)
+			sure--;
+	}
+	losses->nr_gaps = kept;
+	losses->nr_sure = sure;
 }
 
 /* Without memory a gap counts as one of durable records, which is the safe side. */
-static void add_gap(struct chario_losses *losses, const struct chario_gap *gap, uint64_t segment)
+static void add_gap(struct chario_losses *losses, const struct chario_gap *gap)
 {
 	size_t room = losses->room ? 2 * losses->room : 16;
 	struct chario_gap *gaps;
 
-	if (!gap->numbers || is_worn(losses, gap, segment))
+	if (!gap->numbers)
 		return;
 	if (losses->nr_gaps == losses->room) {
 		gaps = reallocarray(losses->gaps, room, sizeof(*gaps));
@@ -55,55 +106,91 @@ static void add_gap(struct chario_losses *losses, const struct chario_gap *gap, 
 	losses->gaps[losses->nr_gaps++] = *gap;
 }
 
-/* Leave out of the gaps what was durable. */
-static void settle(struct chario_losses *losses, uint64_t durable)
+static struct chario_gap make_gap(uint64_t segment, uint64_t to, uint64_t records)
 {
-	size_t left = 0;
-
-	losses->durable = MAX(losses->durable, durable);
-	for (size_t i = 0; i < losses->nr_gaps; i++) {
-		struct chario_gap gap = losses->gaps[i];
-
-		if (gap.from < losses->durable) {
-			uint64_t records = MIN(losses->durable, gap.to) - gap.from;
-
-			gap.numbers -= MIN(gap.numbers, records);
-			gap.from += records;
-		}
-		if (gap.from < gap.to && gap.numbers)
-			losses->gaps[left++] = gap;
-	}
-	losses->nr_gaps = left;
-}
-
-static uint64_t sum(const struct chario_losses *losses)
-{
-	uint64_t numbers = 0;
-
-	for (size_t i = 0; i < losses->nr_gaps; i++)
-		numbers += losses->gaps[i].numbers;
-	return numbers;
-}
-
-/* Find the records of the present batch that cannot be read. */
-static struct chario_gap gap_in(const struct chario_losses *losses)
-{
-	const struct chario_disk_batch *batch = &losses->batch;
-	uint64_t missing = batch->nr_records > losses->given ? batch->nr_records - losses->given :
-							       0;
-
 	return (struct chario_gap){
-		.from = batch->records + batch->nr_records - missing,
-		.to = batch->records + batch->nr_records,
-		.numbers = missing,
+		.segment = segment,
+		.from = to - records,
+		.to = to,
+		.numbers = records,
+		.undurable = records,
 	};
 }
 
+/* Returns the number of records lost in a batch.  Rooms that were given back have numbers as well. */
+static uint64_t count_lost(const struct chario_disk_batch *batch)
+{
+	uint64_t begun = batch->next_sequence - batch->sequence;
+
+	return begun > batch->nr_records ? begun - batch->nr_records : 0;
+}
+
+uint64_t chario_losses_before_batch(const struct chario_disk_batch *batch)
+{
+	uint64_t inside = count_lost(batch);
+
+	return batch->lost_records > inside ? batch->lost_records - inside : 0;
+}
+
+/* Returns the number of numbers that are missing behind the start, in its batch. */
+static uint64_t count_behind_start(const struct chario_losses *losses)
+{
+	uint64_t numbers = losses->batch.next_sequence - losses->start;
+
+	return numbers - MIN(numbers, losses->given);
+}
+
+/*
+ * Returns the number of records lost before the start.  Nothing tells on which side of it the
+ * lost records of its batch were: those count that fit behind it.
+ */
+static uint64_t lost_before_start(const struct chario_losses *losses)
+{
+	uint64_t lost = count_lost(&losses->batch);
+
+	if (!losses->starts_here)
+		return losses->lost_before;
+	return chario_losses_before_batch(&losses->batch) + lost -
+	       MIN(lost, count_behind_start(losses));
+}
+
+/* Returns the number of records of the present batch that cannot be read, from the start on. */
+static uint64_t count_missing(const struct chario_losses *losses)
+{
+	const struct chario_disk_batch *batch = &losses->batch;
+	uint64_t behind;
+
+	if (!losses->starts_here)
+		return batch->nr_records - MIN(losses->given, batch->nr_records);
+	behind = count_behind_start(losses);
+	return behind - MIN(behind, count_lost(batch));
+}
+
+/*
+ * Find the records of the present batch that cannot be read.  Numbers of lost records behind
+ * the last one that was read count as records in the tail.
+ */
+static void find_gaps_in(const struct chario_losses *losses, struct chario_gap gaps[NR_GAPS])
+{
+	const struct chario_disk_batch *batch = &losses->batch;
+	uint64_t end = batch->records + batch->nr_records;
+	uint64_t missing = MIN(count_missing(losses), batch->nr_records);
+	uint64_t first = missing && begins_in_middle(batch) && !losses->is_middle_given;
+	uint64_t tail = missing - first;
+
+	if (losses->given)
+		tail = MIN(tail, batch->next_sequence - losses->reached);
+	gaps[GAP_MIDDLE] = make_gap(losses->first_segment, batch->records + first, first);
+	gaps[GAP_INNER] = make_gap(batch->segment, end - tail, missing - first - tail);
+	gaps[GAP_TAIL] = make_gap(batch->segment, end, tail);
+}
+
 /* Find the records between two batches.  Rooms that were given back have numbers as well. */
-static struct chario_gap gap_before(const struct chario_disk_batch *last,
-				    const struct chario_disk_batch *batch)
+static struct chario_gap find_gap_before(const struct chario_disk_batch *last,
+					 const struct chario_disk_batch *batch)
 {
 	struct chario_gap gap = {
+		.segment = batch->segment ? batch->segment - 1 : 0,
 		.from = last->records + last->nr_records,
 		.to = batch->records,
 	};
@@ -113,55 +200,185 @@ static struct chario_gap gap_before(const struct chario_disk_batch *last,
 	gap.numbers = gap.to - gap.from;
 	if (last->lost_records == batch->lost_records && batch->sequence > last->next_sequence)
 		gap.numbers = batch->sequence - last->next_sequence;
+	gap.undurable = gap.numbers;
 	return gap;
 }
 
-/* An earlier part that was ended had become durable before the next one began. */
-static void end_part(struct chario_losses *losses)
+/* Find the segment in which the first record of a batch began. */
+static uint64_t find_first_segment(const struct chario_losses *losses,
+				   const struct chario_disk_batch *batch)
 {
-	if (!(losses->batch.flags & CHARIO_DISK_BATCH_END))
-		losses->undurable += sum(losses);
-	losses->nr_gaps = 0;
+	const struct chario_disk_batch *last = &losses->batch;
+
+	if (!begins_in_middle(batch))
+		return batch->segment;
+	if (!losses->begun || last->part != batch->part || last->serial + 1 != batch->serial)
+		return batch->segment && !batch->offset ? batch->segment - 1 : batch->segment;
+	/* The record may take all of the last batch, too. */
+	return begins_in_middle(last) && !last->nr_records ? losses->first_segment : last->segment;
+}
+
+/*
+ * Returns the number of records of the last batch of a part that the next part found, and made
+ * durable.
+ */
+static uint64_t count_found(const struct chario_disk_batch *last,
+			    const struct chario_disk_batch *batch)
+{
+	if (batch->serial != last->serial + 1 || batch->records < last->records)
+		return 0;
+	return MIN(batch->records - last->records, last->nr_records);
+}
+
+/*
+ * Returns whether a program was interrupted between two batches.  One that was interrupted
+ * early has left no batch, but the next one knows of it.
+ */
+static bool is_interrupted(const struct chario_disk_batch *last,
+			   const struct chario_disk_batch *batch)
+{
+	return !(last->flags & CHARIO_DISK_BATCH_END) ||
+	       (last->flags & CHARIO_DISK_BATCH_CLEAN && !(batch->flags & CHARIO_DISK_BATCH_CLEAN));
+}
+
+/* Begin the next part.  A part that was ended had become durable before. */
+static void end_part(struct chario_losses *losses, const struct chario_disk_batch *batch)
+{
+	if (is_interrupted(&losses->batch, batch) && batch->segment > losses->lap)
+		losses->torn_end = MAX(losses->torn_end, batch->segment - losses->lap);
+	if (losses->batch.flags & CHARIO_DISK_BATCH_END)
+		settle(losses, UINT64_MAX);
+	losses->nr_past = losses->nr_gaps;
 	losses->durable = 0;
 }
 
+/* Returns the number of records lost before the last record that has been read, or the end. */
+static uint64_t lost_up_to_last(const struct chario_losses *losses)
+{
+	const struct chario_disk_batch *batch = &losses->batch;
+	struct chario_gap gaps[NR_GAPS];
+	uint64_t behind;
+
+	if (losses->is_ended)
+		return batch->lost_records;
+	if (!losses->given)
+		return losses->lost_reached;
+	find_gaps_in(losses, gaps);
+	behind = batch->next_sequence - losses->reached - gaps[GAP_TAIL].numbers;
+	return batch->lost_records - MIN(batch->lost_records, behind);
+}
+
+uint64_t chario_losses_count_lost(const struct chario_losses *losses)
+{
+	uint64_t lost = lost_up_to_last(losses), before = lost_before_start(losses);
+
+	return lost - MIN(lost, before);
+}
+
+/* Returns whether a gap in the present batch lies before a record that has been read. */
+static bool is_sure(const struct chario_losses *losses, enum gaps kind)
+{
+	return losses->is_ended || (losses->given && kind < GAP_TAIL);
+}
+
+/* Leave the present batch, whose records that were not read are missing, for another. */
+static void leave_batch(struct chario_losses *losses, const struct chario_disk_batch *batch)
+{
+	const struct chario_disk_batch *last = &losses->batch;
+	bool is_other = last->part != batch->part;
+	struct chario_gap gaps[NR_GAPS] = { 0 };
+
+	find_gaps_in(losses, gaps);
+	if (!is_other)
+		gaps[GAP_BEHIND] = find_gap_before(last, batch);
+	for (enum gaps i = 0; i < NR_GAPS; i++) {
+		if (is_other)
+			settle_gap(&gaps[i], last->records + count_found(last, batch));
+		add_gap(losses, &gaps[i]);
+		if (i < GAP_BEHIND && is_sure(losses, i))
+			losses->nr_sure = losses->nr_gaps;
+	}
+	if (is_other)
+		end_part(losses, batch);
+}
+
 void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_batch *batch,
-			bool is_whole)
+			bool is_whole, bool is_joined)
 {
 	static const struct chario_disk_batch none;
 	const struct chario_disk_batch *last = &losses->batch;
-	struct chario_gap gap = { 0 };
+	uint64_t first_segment = is_joined ? batch->segment : find_first_segment(losses, batch);
 
 	if (losses->begun && last->segment == batch->segment && last->offset == batch->offset &&
 	    last->part == batch->part)
 		return;
 	if (losses->begun) {
-		gap = gap_in(losses);
-		add_gap(losses, &gap, last->segment - begins_before(last));
+		leave_batch(losses, batch);
+	} else if (is_whole) {
+		struct chario_gap gap = find_gap_before(&none, batch);
+
+		add_gap(losses, &gap);
 	}
-	if (losses->begun && last->part != batch->part)
-		end_part(losses);
-	else if (losses->begun || is_whole)
-		gap = gap_before(losses->begun ? last : &none, batch);
-	if (!losses->begun || last->part == batch->part)
-		add_gap(losses, &gap, batch->segment ? batch->segment - 1 : 0);
+	losses->lost_reached = lost_up_to_last(losses);
+	losses->lost_before = lost_before_start(losses);
+	losses->starts_here = false;
 	losses->begun = true;
 	losses->batch = *batch;
+	losses->first_segment = first_segment;
 	losses->given = 0;
+	losses->is_middle_given = false;
+	losses->is_ended = false;
 	settle(losses, batch->durable_records);
 }
 
-uint64_t chario_losses_count(const struct chario_losses *losses, bool is_closed)
+void chario_losses_start(struct chario_losses *losses, uint64_t sequence)
 {
-	struct chario_gap last = { 0 };
+	losses->nr_gaps = 0;
+	losses->nr_past = 0;
+	losses->given = 0;
+	losses->is_middle_given = true;
+	losses->is_started = true;
+	losses->starts_here = true;
+	losses->start = sequence;
+}
+
+void chario_losses_give(struct chario_losses *losses, uint64_t sequence, bool is_middle)
+{
+	losses->given++;
+	losses->is_middle_given |= is_middle;
+	losses->reached = sequence + 1;
+	losses->nr_sure = losses->nr_gaps;
+}
+
+void chario_losses_end(struct chario_losses *losses)
+{
+	losses->is_ended = true;
+	losses->nr_sure = losses->nr_gaps;
+}
+
+/* Returns the missing numbers of a gap that were not durable, or were being overwritten. */
+static uint64_t count_gap(struct chario_gap gap, uint64_t worn_end, uint64_t durable)
+{
+	settle_gap(&gap, durable);
+	return gap.segment < worn_end ? gap.numbers : gap.undurable;
+}
+
+uint64_t chario_losses_count_undurable(const struct chario_losses *losses, bool is_closed)
+{
+	uint64_t worn_end = losses->worn_end;
+	uint64_t durable = is_closed ? UINT64_MAX : losses->durable;
+	struct chario_gap last[NR_GAPS];
+	uint64_t numbers = 0;
 
 	if (!losses->begun)
 		return 0;
 	if (is_closed)
-		return losses->undurable +
-		       (losses->batch.flags & CHARIO_DISK_BATCH_CLEAN ? 0 : losses->worn);
-	last = gap_in(losses);
-	if (last.from < losses->durable)
-		last.numbers = 0;
-	return losses->undurable + losses->worn + sum(losses) + last.numbers;
+		worn_end = MIN(worn_end, losses->torn_end);
+	for (size_t i = 0; i < losses->nr_sure; i++)
+		numbers += count_gap(losses->gaps[i], worn_end, i < losses->nr_past ? 0 : durable);
+	find_gaps_in(losses, last);
+	for (enum gaps i = 0; i < GAP_BEHIND; i++)
+		if (is_sure(losses, i))
+			numbers += count_gap(last[i], worn_end, durable);
+	return numbers;
 }

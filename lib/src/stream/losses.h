@@ -11,55 +11,105 @@
 
 /**
  * struct chario_gap - records that are missing
+ * @segment: number of the segment in which they began, as far as known
  * @from: number of records committed before the first of them
  * @to: number of records committed up to the last of them
  * @numbers: number of missing sequence numbers, without lost records
+ * @undurable: number of these that no batch of their part tells to have been durable
  */
 struct chario_gap {
+	uint64_t segment;
 	uint64_t from;
 	uint64_t to;
 	uint64_t numbers;
+	uint64_t undurable;
 };
 
 /**
  * struct chario_losses - the gaps of a recording that is read from batch to batch
  * @begun: true if @batch is known
  * @batch: header of the batch that is being read
+ * @first_segment: number of the segment in which its first record began, as far as known; if
+ *	all before the batch is there, that of the batch
  * @given: number of records that end in it and have been read
+ * @is_middle_given: true if one of these began before the batch
+ * @reached: number behind the last record that has been read
+ * @is_started: true if missing records count from one in the midst of the recording on
+ * @starts_here: true if that one ends in @batch
+ * @start: number of that one
+ * @lost_before: number of records that the producer lost before it, if it ends before @batch
+ * @lost_reached: number that the producer lost before the last record that has been read, if
+ *	that ends before @batch
+ * @is_ended: true if the records that are missing at the end have been counted
  * @durable: largest number of durable records that a batch of its part tells
- * @gaps: gaps of the part that are behind these
+ * @gaps: gaps that may count, those of earlier parts first
  * @nr_gaps: number of gaps
+ * @nr_past: number of gaps in earlier parts
+ * @nr_sure: number of gaps before the last record that has been read
  * @room: number of gaps that there is memory for
- * @undurable: number of missing sequence numbers that were not durable in earlier parts
+ * @lap: number of segments of a ring that the one being written leaves alone
  * @worn_end: number behind the last segment of a ring that an interrupted program may have
- *	begun to overwrite; 0 if there is none
- * @worn: number of sequence numbers that are missing in such segments
+ *	begun to overwrite, if the recording was not closed; 0 if there is none
+ * @torn_end: the same for programs before the last one
  */
 struct chario_losses {
 	bool begun;
 	struct chario_disk_batch batch;
+	uint64_t first_segment;
 	uint64_t given;
+	bool is_middle_given;
+	uint64_t reached;
+	bool is_started;
+	bool starts_here;
+	uint64_t start;
+	uint64_t lost_before;
+	uint64_t lost_reached;
+	bool is_ended;
 	uint64_t durable;
 	struct chario_gap *gaps;
 	size_t nr_gaps;
+	size_t nr_past;
+	size_t nr_sure;
 	size_t room;
-	uint64_t undurable;
+	uint64_t lap;
 	uint64_t worn_end;
-	uint64_t worn;
+	uint64_t torn_end;
 };
 
-/* Begin anew, at no batch. */
+/* Begin anew, at no batch of the same recording. */
 void chario_losses_reset(struct chario_losses *losses);
 
-/* Go on to a batch; @is_whole says that the recording begins with it or a gap before it. */
+/* Take note of the newest segment of a ring, of which @lap segments are left alone. */
+void chario_losses_set_ring(struct chario_losses *losses, uint64_t newest, uint64_t lap);
+
+/*
+ * Go on to a batch; @is_whole says that the recording begins with it or a gap before it,
+ * @is_joined that all of its first record that lies before it has been read.
+ */
 void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_batch *batch,
-			bool is_whole);
+			bool is_whole, bool is_joined);
+
+/* Returns the number of records that the producer had lost when a batch began. */
+uint64_t chario_losses_before_batch(const struct chario_disk_batch *batch);
+
+/* Forget all records before one of the present batch, from which on missing ones count. */
+void chario_losses_start(struct chario_losses *losses, uint64_t sequence);
+
+/* Count a record that ends in the present batch; @is_middle says that it began before. */
+void chario_losses_give(struct chario_losses *losses, uint64_t sequence, bool is_middle);
+
+/* Count the records that are missing behind the last one. */
+void chario_losses_end(struct chario_losses *losses);
+
+/* Returns the number of missing sequence numbers, counted like those below, that were lost. */
+uint64_t chario_losses_count_lost(const struct chario_losses *losses);
 
 /*
  * Returns the number of missing sequence numbers that no batch tells to have been durable, or
- * whose segments were being overwritten;
+ * whose segments were being overwritten.  They lie between the records that have been read,
+ * and behind them after chario_losses_end().
  * @is_closed says that the table has the end of the part that has been read last.
  */
-uint64_t chario_losses_count(const struct chario_losses *losses, bool is_closed);
+uint64_t chario_losses_count_undurable(const struct chario_losses *losses, bool is_closed);
 
 #endif /* CHARIO_LOSSES_H */

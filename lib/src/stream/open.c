@@ -337,6 +337,8 @@ static int set_up(struct chario_stream *stream, struct chario_store *store, cons
 		return err;
 	stream->device = stream->area->store->device;
 	err = learn_device(stream);
+	if (!err && !append && stream->options.flags & CHARIO_STREAM_EXCL)
+		err = chario_stream_check_unused(stream->area);
 	if (!err)
 		err = append ? plan_append(stream, &entry) : plan_new(stream, &entry);
 	if (!err)

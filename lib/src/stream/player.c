@@ -9,10 +9,14 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/param.h>
 
 #include "stream/reader-inner.h"
 #include "system/sys.h"
+
+/* Size in bytes of the first version of the struct. */
+#define PLAYER_MIN offsetof(struct chario_player, from_ns)
 
 #define FLAGS (CHARIO_PLAYER_PACED | CHARIO_PLAYER_FOLLOW | CHARIO_PLAYER_META)
 
@@ -44,13 +48,11 @@ enum pace {
 /**
  * struct moment - the time of a record
  * @time_ns: time of the record, nanoseconds since 1970
- * @boottime_ns: time on CLOCK_BOOTTIME in nanoseconds, or 0
- * @clock: clock of that time
+ * @clock: clock of the record
  * @at_ns: time at which the record is due, since the first, in nanoseconds
  */
 struct moment {
 	uint64_t time_ns;
-	uint64_t boottime_ns;
 	struct chario_reader_clock clock;
 	uint64_t at_ns;
 };
@@ -61,6 +63,8 @@ struct moment {
  * @reader: reader of the recording
  * @ended: true if the player has ended, for the reason in @end of @player
  * @result: result of the player
+ * @has_step: true if the caller knows of the members from @from_ns on
+ * @from_ns: time before which records are not given
  * @follows: true if the player waits for new records
  * @is_late: true if the time of the record that was read last is behind the range
  * @begin_ns: time when the first record was given, on CLOCK_MONOTONIC; 0 before
@@ -74,6 +78,8 @@ struct loop {
 	struct chario_reader *reader;
 	bool ended;
 	int result;
+	bool has_step;
+	uint64_t from_ns;
 	bool follows;
 	bool is_late;
 	int64_t begin_ns;
@@ -148,8 +154,8 @@ static void find_due(struct loop *loop, struct moment *to)
 		loop->base = loop->last;
 	loop->pace = pace;
 	if (pace != PACE_UNKNOWN) {
-		from_ns = pace == PACE_STEADY ? loop->base.boottime_ns : loop->base.time_ns;
-		to_ns = pace == PACE_STEADY ? to->boottime_ns : to->time_ns;
+		from_ns = pace == PACE_STEADY ? loop->base.clock.boottime_ns : loop->base.time_ns;
+		to_ns = pace == PACE_STEADY ? to->clock.boottime_ns : to->time_ns;
 	}
 	to->at_ns = loop->base.at_ns + (to_ns > from_ns ? MIN(to_ns - from_ns, LONGEST_NS) : 0);
 	to->at_ns = MIN(to->at_ns, LONGEST_NS);
@@ -176,6 +182,8 @@ static void tell_step(struct loop *loop, const struct moment *moment,
 
 	if (!step_ns)
 		return;
+	if (!loop->has_step)
+		return;
 	player->steps++;
 	if (player->step)
 		obey(loop, player->step(record, step_ns, loop->pace == PACE_STEADY, player->data));
@@ -186,7 +194,6 @@ static void pass_time(struct loop *loop, const struct chario_record *record)
 {
 	struct moment moment = {
 		.time_ns = record->time_ns,
-		.boottime_ns = record->boottime_ns,
 		.clock = loop->reader->clock,
 	};
 
@@ -218,14 +225,14 @@ static void fail(struct loop *loop, int err)
 static bool is_in_range(struct loop *loop, const struct chario_record *record)
 {
 	const struct chario_player *player = loop->player;
-	bool is_early = record->time_ns < player->from_ns;
+	bool is_early = record->time_ns < loop->from_ns;
 	int err = 0;
 
 	loop->is_late = player->until_ns && record->time_ns > player->until_ns;
 	if (!is_early && !loop->is_late)
 		return true;
 	if (is_early || record->time_ns - player->until_ns > CHARIO_DISK_TURN_NS)
-		err = chario_reader_leave_run(loop->reader, is_early, player->from_ns);
+		err = chario_reader_leave_run(loop->reader, is_early, loop->from_ns);
 	if (err)
 		fail(loop, err);
 	return false;
@@ -281,12 +288,16 @@ int chario_player_run(struct chario_reader *reader, struct chario_player *player
 {
 	struct loop loop = { .player = player, .reader = reader };
 
-	if (player->size < sizeof(*player))
+	if (player->size < PLAYER_MIN)
 		return -EINVAL;
+	loop.has_step = player->size >= sizeof(*player);
 	player->end = CHARIO_PLAYER_START;
 	player->reserved = 0;
 	player->records = player->bytes = player->missing = player->errors = 0;
-	player->steps = 0;
+	if (loop.has_step) {
+		player->steps = 0;
+		loop.from_ns = player->from_ns;
+	}
 	if (player->flags & ~FLAGS || !player->take)
 		return -EINVAL;
 	loop.follows = player->flags & CHARIO_PLAYER_FOLLOW;

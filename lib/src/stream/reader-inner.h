@@ -33,11 +33,13 @@
 
 /**
  * struct chario_reader_clock - the clock of a record
+ * @boottime_ns: time of the record that was given last, on CLOCK_BOOTTIME, or 0
  * @is_steady: true if its time is one of the system's clock
  * @offset_ns: then, CLOCK_REALTIME - CLOCK_BOOTTIME in nanoseconds
  * @part: part of the recording
  */
 struct chario_reader_clock {
+	uint64_t boottime_ns;
 	bool is_steady;
 	int64_t offset_ns;
 	uint64_t part;
@@ -131,6 +133,9 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 
 /* Go before a segment with this first header.  Returns 1 or the results of chario_tape_load(). */
 int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_batch *batch);
+
+/* Take note of the newest segment: near it, the oldest ones of a ring may be torn. */
+void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest);
 
 /* Forget the place. */
 void chario_reader_reset(struct chario_reader *reader);

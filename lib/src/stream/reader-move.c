@@ -10,6 +10,18 @@ static bool goes_on(const struct chario_disk_batch *last, const struct chario_di
 	return batch->part == last->part && batch->serial - last->serial <= 1;
 }
 
+/* Go from the last batch to another, whole or not. */
+static void pass(struct chario_reader *reader, const struct chario_disk_batch *batch)
+{
+	if (!goes_on(&reader->last, batch))
+		reader->done_bytes = 0;
+	chario_losses_pass(&reader->losses, batch, reader->has_expected && !reader->expected,
+			   reader->done_bytes);
+	reader->last = *batch;
+	reader->fresh = false;
+	reader->looks = 0;
+}
+
 int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
 	int ret = chario_tape_load(&reader->tape, batch, &reader->pile);
@@ -21,14 +33,9 @@ int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_b
 	}
 	if (ret != 1)
 		return ret;
-	if (!goes_on(&reader->last, batch))
-		reader->done_bytes = 0;
-	chario_losses_pass(&reader->losses, batch, reader->has_expected && !reader->expected);
-	reader->last = *batch;
+	pass(reader, batch);
 	reader->loaded = true;
 	reader->settled = false;
-	reader->fresh = false;
-	reader->looks = 0;
 	return 1;
 }
 
@@ -191,6 +198,14 @@ static void expect_first(struct chario_reader *reader)
 	reader->expected = 0;
 }
 
+void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest)
+{
+	const struct chario_tape *tape = &reader->tape;
+
+	if (tape->ring)
+		chario_losses_set_ring(&reader->losses, newest, tape->slots - tape->window);
+}
+
 /*
  * Search the whole recording for the next batch.  @live says that there was a writer before
  * the search began, so a missing batch may still come.
@@ -205,8 +220,8 @@ static int search(struct chario_reader *reader, bool live, struct chario_disk_ba
 	if (ret <= 0)
 		return ret;
 	newest = batch->segment;
-	if (tape->ring && reader->fresh && newest + tape->window >= tape->slots)
-		reader->losses.worn_end = newest + tape->window - tape->slots + 1;
+	if (reader->fresh)
+		chario_reader_note_newest(reader, newest);
 	if (newest >= tape->slots && next <= newest - tape->slots)
 		return chario_tape_oldest(tape, newest, batch);
 	if (newest < next)
@@ -285,11 +300,8 @@ static int leave_out(struct chario_reader *reader, const struct chario_disk_batc
 
 	if (ret != 1)
 		return ret;
-	chario_losses_pass(&reader->losses, batch, reader->has_expected && !reader->expected);
-	reader->last = *batch;
+	pass(reader, batch);
 	reader->done_bytes = 0;
-	reader->fresh = false;
-	reader->looks = 0;
 	return 1;
 }
 

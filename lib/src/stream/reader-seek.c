@@ -15,17 +15,6 @@ static uint64_t first_record(const struct chario_disk_batch *oldest)
 	return oldest->sequence + (oldest->flags & CHARIO_DISK_BATCH_MIDDLE ? 1 : 0);
 }
 
-/* Numbers missing inside the batch were lost there, or belonged to rooms given back. */
-static uint64_t lost_before(const struct chario_disk_batch *batch)
-{
-	uint64_t begun = batch->next_sequence - batch->sequence;
-	uint64_t inside = begun > batch->nr_records ? begun - batch->nr_records : 0;
-
-	/* A record that began before and ends in the batch got its number earlier. */
-	inside += !!(batch->flags & CHARIO_DISK_BATCH_MIDDLE);
-	return batch->lost_records > inside ? batch->lost_records - inside : 0;
-}
-
 static void fill(const struct chario_tape *tape, const struct chario_head *head,
 		 const struct chario_disk_batch *oldest, struct chario_recording *recording)
 {
@@ -41,7 +30,8 @@ static void fill(const struct chario_tape *tape, const struct chario_head *head,
 	recording->durable_records = head->ended ? head->records : last->durable_records;
 	recording->lost_records = last->lost_records;
 	recording->lost_bytes = last->lost_bytes;
-	recording->lost_before = last->segment < tape->slots ? 0 : lost_before(oldest);
+	recording->lost_before = last->segment < tape->slots ? 0 :
+							       chario_losses_before_batch(oldest);
 	recording->torn_segments = head->missing + !head->whole;
 }
 
@@ -99,8 +89,9 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
  * Find the last segment that begins before a record, or the oldest.  Returns 1, 0 if there
  * is none, or a negative errno.
  */
-static int search(struct chario_tape *tape, uint64_t sequence, struct chario_disk_batch *batch)
+static int search(struct chario_reader *reader, uint64_t sequence, struct chario_disk_batch *batch)
 {
+	struct chario_tape *tape = &reader->tape;
 	struct chario_disk_batch found;
 	uint64_t newest;
 	int ret = chario_tape_newest(tape, batch);
@@ -108,6 +99,7 @@ static int search(struct chario_tape *tape, uint64_t sequence, struct chario_dis
 	if (ret <= 0)
 		return ret;
 	newest = batch->segment;
+	chario_reader_note_newest(reader, newest);
 	ret = chario_tape_oldest(tape, newest, batch);
 	while (ret > 0 && batch->segment < newest) {
 		uint64_t middle = batch->segment + (newest - batch->segment + 1) / 2;
@@ -127,7 +119,7 @@ static int search(struct chario_tape *tape, uint64_t sequence, struct chario_dis
 static int seek(struct chario_reader *reader, uint64_t sequence)
 {
 	struct chario_disk_batch batch;
-	int ret = search(&reader->tape, sequence, &batch);
+	int ret = search(reader, sequence, &batch);
 
 	if (ret < 0)
 		return ret;
@@ -164,7 +156,7 @@ int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records)
 }
 
 /* Programs that write no times in batches may not have recorded the end in the table, either. */
-int chario_reader_count_undurable(struct chario_reader *reader, uint64_t *records)
+int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, uint64_t *undurable)
 {
 	const struct chario_disk_batch *last = &reader->losses.batch;
 	const uint32_t flags = CHARIO_DISK_BATCH_END | CHARIO_DISK_BATCH_TIMES;
@@ -177,6 +169,7 @@ int chario_reader_count_undurable(struct chario_reader *reader, uint64_t *record
 	is_closed = entry.session == reader->tape.session && entry.end.time_ns &&
 		    entry.end.sequence >= last->next_sequence;
 	is_closed |= (last->flags & flags) == CHARIO_DISK_BATCH_END;
-	*records = chario_losses_count(&reader->losses, is_closed);
+	*lost = chario_losses_count_lost(&reader->losses);
+	*undurable = chario_losses_count_undurable(&reader->losses, is_closed);
 	return 0;
 }

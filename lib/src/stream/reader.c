@@ -171,6 +171,7 @@ static void begin_record(struct chario_reader *reader)
 
 	reader->done_bytes = 0;
 	reader->clock = (struct chario_reader_clock){
+		.boottime_ns = reader->clock.boottime_ns,
 		.is_steady = pile->has_times && pile->batch.flags & CHARIO_DISK_BATCH_STEADY,
 		.offset_ns = pile->times.offset_ns,
 		.part = pile->batch.part,
@@ -187,15 +188,19 @@ static void give(struct chario_reader *reader, const struct chario_piece *piece,
 		.time_ns = piece->record.time_ns,
 		.flags = piece->record.flags & (CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC),
 	};
-	if (reader->clock.is_steady)
-		record->boottime_ns = record->time_ns - (uint64_t)reader->clock.offset_ns;
+	reader->clock.boottime_ns =
+		reader->clock.is_steady ? record->time_ns - (uint64_t)reader->clock.offset_ns : 0;
 	if (reader->has_expected && piece->record.sequence > reader->expected)
 		record->missing = piece->record.sequence - reader->expected;
 }
 
+/* Missing records count from the first record on, unless the number of that is known. */
 static void pass(struct chario_reader *reader, const struct chario_piece *piece)
 {
-	reader->losses.given++;
+	if (!reader->has_expected)
+		chario_losses_start(&reader->losses, piece->record.sequence);
+	chario_losses_give(&reader->losses, piece->record.sequence,
+			   !(piece->record.flags & CHARIO_DISK_RECORD_FIRST));
 	reader->expected = piece->record.sequence + 1;
 	reader->has_expected = true;
 	/* Later records may have earlier times, and must not be passed over. */
@@ -264,10 +269,16 @@ int chario_reader_try(struct chario_reader *reader, struct chario_record *record
 	return ret;
 }
 
+uint64_t chario_reader_boottime_ns(const struct chario_reader *reader)
+{
+	return reader->clock.boottime_ns;
+}
+
 /* Report once the records missing at the end. */
 static void give_end(struct chario_reader *reader, struct chario_record *record)
 {
 	*record = (struct chario_record){ .sequence = reader->end };
+	chario_losses_end(&reader->losses);
 	if (reader->has_expected && reader->end > reader->expected)
 		record->missing = reader->end - reader->expected;
 	reader->expected = MAX(reader->expected, reader->end);

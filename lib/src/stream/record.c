@@ -72,6 +72,9 @@ static int reserve(struct chario_stream *stream, struct copy *copy,
 	int err;
 
 	CHARIO_LOCK(&stream->lock);
+	/* All fragments have the time of the record, of the clock as it is looked at below. */
+	if (!copy->time_ns)
+		copy->time_ns = chario_sys_clock(CLOCK_REALTIME);
 	err = copy->done ? 0 : check_length(stream, copy->bytes, patience->timeout_ns);
 	if (!err) {
 		*bytes = choose_bytes(stream, copy);
@@ -117,13 +120,14 @@ static void gather(struct copy *copy, unsigned char *to, size_t bytes)
 static int write_fragment(struct chario_stream *stream, struct copy *copy,
 			  struct chario_patience *patience)
 {
-	struct chario_commit commit = { .time_ns = copy->time_ns, .flags = copy->flags };
+	struct chario_commit commit = { .flags = copy->flags };
 	uint32_t bytes;
 	int err = reserve(stream, copy, patience, &commit.record, &bytes);
 
 	if (err)
 		return err;
 	commit.bytes = bytes;
+	commit.time_ns = copy->time_ns;
 	commit.record->sequence = copy->sequence;
 	commit.record->done_bytes = copy->done;
 	gather(copy, (unsigned char *)commit.record + commit.record->data, bytes);
@@ -176,9 +180,6 @@ int chario_stream_writev(struct chario_stream *stream, const struct iovec *piece
 		return -EMSGSIZE;
 	if (stream->options.flags & CHARIO_STREAM_NO_CRC)
 		copy.flags |= CHARIO_RECORD_NO_CRC;
-	/* All fragments have the time of the record. */
-	if (!time_ns)
-		copy.time_ns = chario_sys_clock(CLOCK_REALTIME);
 	while (!err && copy.done < copy.bytes)
 		err = write_fragment(stream, &copy, &patience);
 	return err;

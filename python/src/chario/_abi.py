@@ -223,7 +223,7 @@ class Record(ctypes.Structure):
         ("bytes", c_size_t),
         *_u64("sequence", "time_ns"),
         *_u32("flags", "reserved"),
-        *_u64("missing", "boottime_ns"),
+        *_u64("missing"),
     )
 
 
@@ -269,13 +269,15 @@ class Player(Struct):
 
     _fields_ = (
         *_u32("size", "flags"),
-        *_u64("from_ns", "until_ns", "limit_records", "limit_errors"),
+        *_u64("until_ns", "limit_records", "limit_errors"),
         ("take", PLAYER_TAKE),
         ("fault", PLAYER_FAULT),
         ("wait", PLAYER_WAIT),
-        *((name, c_void_p) for name in ("step", "data")),
+        ("data", c_void_p),
         *_u32("end", "reserved"),
-        *_u64("records", "bytes", "missing", "errors", "steps"),
+        *_u64("records", "bytes", "missing", "errors", "from_ns"),
+        ("step", c_void_p),
+        *_u64("steps"),
     )
 
 
@@ -388,6 +390,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_reader_open": (c_int, c_void_p, c_char_p, _OUT),
     "chario_reader_close": (None, c_void_p),
     "chario_reader_get_recording": (c_int, c_void_p, POINTER(Recording), c_size_t),
+    "chario_reader_boottime_ns": (c_uint64, c_void_p),
     "chario_reader_next": (c_int, c_void_p, c_int64, POINTER(Record)),
     "chario_reader_seek": (c_int, c_void_p, c_uint64),
     "chario_reader_seek_newest": (c_int, c_void_p, c_uint64),

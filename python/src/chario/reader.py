@@ -144,12 +144,14 @@ class Reader(Resource):
         raise ChariOError.of(result, self._what)
 
     def _record(self, raw: _abi.Record, copy: bool) -> Record:
+        """Make a record of the one that the reader gives, which is in use."""
+        boottime_ns = call("chario_reader_boottime_ns", self._usable())
         data: bytes | memoryview
         if copy:
             data = ctypes.string_at(raw.memory, raw.bytes)
         else:
             data = self._lent = self._loans.lend(raw.memory, raw.bytes).toreadonly()
-        return Record(data, raw.sequence, raw.time_ns, raw.missing, bool(raw.flags & _abi.RECORD_META), raw.boottime_ns)
+        return Record(data, raw.sequence, raw.time_ns, raw.missing, bool(raw.flags & _abi.RECORD_META), boottime_ns)
 
     def _take_back(self) -> None:
         """Release the data of the previous record; raise an error if a view of them is left."""

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Areas that have nothing to lose: no records, and no copy of a file that has begun.
+ *
+ * Both functions look while they hold the locks of the area, so nobody begins anything
+ * between the look and what follows it.
+ */
+#include "stream/inner.h"
+
+#include <errno.h>
+
+/* Records that the end in the table tells, or that may be in what cannot be read, count. */
+static int check_records(struct chario_tape *tape, const struct store_end *end)
+{
+	struct chario_head head;
+	int err = chario_tape_head(tape, &head);
+
+	if (err)
+		return err == -ENOMEM ? err : -EEXIST;
+	if (head.records || head.last.lost_records || (end->time_ns && end->sequence))
+		return -EEXIST;
+	return chario_tape_is_unreadable(tape, head.found ? head.last.segment : 0) ? -EEXIST : 0;
+}
+
+int chario_stream_check_unused(struct chario_area *area)
+{
+	struct chario_area_stream entry;
+	struct chario_tape tape = { 0 };
+	int err;
+
+	if (area->fields.flags & STORE_ENTRY_FILLING)
+		return -EALREADY;
+	err = chario_area_get_stream(area, &entry);
+	if (err)
+		return err == -ENODATA ? 0 : err;
+	err = chario_tape_init(&tape, area, &entry);
+	if (!err)
+		err = check_records(&tape, &entry.end);
+	chario_pool_destroy(&tape.block);
+	/* Nothing can be told of a recording whose entry is impossible. */
+	return err == -EUCLEAN ? -EEXIST : err;
+}
+
+int chario_stream_remove_unused(struct chario_store *store, const char *name, uint64_t id)
+{
+	struct chario_area *area CHARIO_SCOPED(chario_area_leave) = NULL;
+	int err = chario_area_open_for(store, name, AREA_ALONE, &area);
+
+	if (!err && area->fields.id != id)
+		err = -ENOENT;
+	if (!err)
+		err = chario_stream_check_unused(area);
+	if (!err)
+		err = chario_change_begin(store);
+	if (err)
+		return err;
+	STORE_CHANGED(store);
+	return chario_area_item(area) ? chario_change_entry(store, area->slot, NULL) : -EUCLEAN;
+}
