@@ -114,7 +114,7 @@ static GstElement *record_at_a_stalled_disk(guint segment_bytes, guint records)
 #define SHORT_SEGMENT 16384
 #define SHORT_RECORDS 3
 
-static void test_an_end_survives_a_pause(void)
+TEST(test_an_end_survives_a_pause, "an end of stream survives a pause")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu"
@@ -149,13 +149,13 @@ static void pause_at_a_stalled_disk(guint segment_bytes, guint records)
 	drop(pipeline);
 }
 
-static void test_a_pause_at_a_stalled_disk(void)
+TEST(test_a_pause_at_a_stalled_disk, "a pause while the disk stalls")
 {
 	pause_at_a_stalled_disk(LONG_SEGMENT, LONG_RECORDS);
 }
 
 /* The picture that waits is one that would take several segments. */
-static void test_a_pause_in_a_long_record(void)
+TEST(test_a_pause_in_a_long_record, "a pause in a record of several segments")
 {
 	pause_at_a_stalled_disk(SHORT_SEGMENT, SHORT_RECORDS);
 }
@@ -164,7 +164,7 @@ static void test_a_pause_in_a_long_record(void)
  * Pictures of two segments, of which the disk takes one in more time than a wait lasts.
  * The area has room for them four times: what tries leave behind is not much.
  */
-static void test_long_records_at_a_slow_disk(void)
+TEST(test_long_records_at_a_slow_disk, "records of several segments at a slow disk")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=8 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=1048576"
@@ -189,7 +189,7 @@ static void test_long_records_at_a_slow_disk(void)
 }
 
 /* All pictures from the seek on are there, none twice. */
-static void test_a_flush_at_a_stalled_disk(void)
+TEST(test_a_flush_at_a_stalled_disk, "a flush while the disk stalls")
 {
 	GstElement *pipeline = record_at_a_stalled_disk(LONG_SEGMENT, LONG_RECORDS);
 	struct seen seen;
@@ -218,7 +218,7 @@ static guint open_files(void)
 	return count;
 }
 
-static void test_elements_are_used_again(void)
+TEST(test_elements_are_used_again, "elements are used again")
 {
 	GstElement *recorder = make("videotestsrc num-buffers=10 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu force=true",
@@ -241,7 +241,7 @@ static void test_elements_are_used_again(void)
 	drop(player);
 }
 
-static void test_nobody_goes_back(void)
+TEST(test_nobody_goes_back, "muxers are told that nobody goes back")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=1 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu",
@@ -273,7 +273,7 @@ static pid_t fork_child(void)
 	return child;
 }
 
-static void test_an_end_beside_a_child(void)
+TEST(test_an_end_beside_a_child, "an end while a child has all descriptors")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu",
@@ -299,15 +299,4 @@ static void finish_test(void)
 	end();
 }
 
-static const struct tap_test tests[] = {
-	{ "an end of stream survives a pause", test_an_end_survives_a_pause },
-	{ "a pause while the disk stalls", test_a_pause_at_a_stalled_disk },
-	{ "a pause in a record of several segments", test_a_pause_in_a_long_record },
-	{ "records of several segments at a slow disk", test_long_records_at_a_slow_disk },
-	{ "a flush while the disk stalls", test_a_flush_at_a_stalled_disk },
-	{ "elements are used again", test_elements_are_used_again },
-	{ "an end while a child has all descriptors", test_an_end_beside_a_child },
-	{ "muxers are told that nobody goes back", test_nobody_goes_back },
-};
-
-TAP_MAIN(tests, begin, finish_test)
+TEST_MAIN(begin, finish_test)

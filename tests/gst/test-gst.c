@@ -11,7 +11,7 @@
 /* So that the times of decoding are never negative. */
 #define X264_ZERO (1000 * 3600 * GST_SECOND)
 
-static void test_counters(void)
+TEST(test_counters, "a sink counts, and its end is durable")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=30 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu",
@@ -30,7 +30,7 @@ static void test_counters(void)
 }
 
 /* A picture needs more segments than there are buffers: without waiting, none fits. */
-static void test_what_is_dropped_is_told(void)
+TEST(test_what_is_dropped_is_told, "what is dropped is counted and told")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=30 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu"
@@ -72,7 +72,7 @@ static int lose(guint64 records)
 	return err;
 }
 
-static void test_a_gap_is_told(void)
+TEST(test_a_gap_is_told, "a gap is a warning and a flag")
 {
 	struct seen seen;
 	guint warned = 0;
@@ -98,7 +98,7 @@ static gboolean seek(GstElement *pipeline, GstClockTime to)
 				       GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE, (gint64)to);
 }
 
-static void test_a_seek(void)
+TEST(test_a_seek, "a seek to a time")
 {
 	struct seen seen;
 	GstElement *pipeline;
@@ -119,7 +119,7 @@ static void test_a_seek(void)
 }
 
 /* x264enc's times begin at 1000 hours, and pictures depend on earlier ones. */
-static void test_a_seek_among_dependent_pictures(void)
+TEST(test_a_seek_among_dependent_pictures, "a seek begins with a key picture")
 {
 	struct seen seen;
 	GstElement *pipeline;
@@ -169,7 +169,7 @@ static void record_parts(const char *source, GstFormat format, gint64 end, struc
 }
 
 /* The end that each part says it has is not that of the recording. */
-static void test_parts_with_ends(void)
+TEST(test_parts_with_ends, "parts with an end follow each other")
 {
 	struct seen seen;
 	gchar *bytes;
@@ -185,7 +185,7 @@ static void test_parts_with_ends(void)
 }
 
 /* Of three seconds, the one in the middle. */
-static void test_a_seek_with_an_end(void)
+TEST(test_a_seek_with_an_end, "a seek with an end ends there")
 {
 	struct seen seen;
 	GstElement *pipeline;
@@ -219,7 +219,7 @@ static guint64 first_time(void)
 	return record.time_ns;
 }
 
-static void test_from_a_time(void)
+TEST(test_from_a_time, "from a time on")
 {
 	struct seen seen;
 	GstElement *pipeline, *source;
@@ -238,7 +238,7 @@ static void test_from_a_time(void)
 }
 
 /* Who waits for more can be ended; and a recording goes on when its pipeline was paused. */
-static void test_waits_can_be_ended(void)
+TEST(test_waits_can_be_ended, "waits can be ended")
 {
 	GstElement *recorder = make("videotestsrc is-live=true ! " RAW
 				    " ! chariosink store=%s area=a size=%llu ring=true flush-ms=10",
@@ -262,16 +262,4 @@ static void test_waits_can_be_ended(void)
 	drop(recorder);
 }
 
-static const struct tap_test tests[] = {
-	{ "a sink counts, and its end is durable", test_counters },
-	{ "what is dropped is counted and told", test_what_is_dropped_is_told },
-	{ "a gap is a warning and a flag", test_a_gap_is_told },
-	{ "a seek to a time", test_a_seek },
-	{ "a seek begins with a key picture", test_a_seek_among_dependent_pictures },
-	{ "parts with an end follow each other", test_parts_with_ends },
-	{ "a seek with an end ends there", test_a_seek_with_an_end },
-	{ "from a time on", test_from_a_time },
-	{ "waits can be ended", test_waits_can_be_ended },
-};
-
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

@@ -46,7 +46,7 @@ static const char *member(const char *name)
 		CHECK(document);                       \
 	} while (0)
 
-static void test_help(void)
+TEST(test_help, "help")
 {
 	EQUAL(RUN("help 2>&1"), 0);
 	SAYS("usage: chario VERB");
@@ -66,7 +66,7 @@ static void test_help(void)
 	SAYS("usage: chario rm");
 }
 
-static void test_usage_is_2(void)
+TEST(test_usage_is_2, "wrong usage ends with 2")
 {
 	EQUAL(RUN("2>&1"), 2);
 	EQUAL(RUN("frobnicate 2>&1"), 2);
@@ -115,7 +115,7 @@ static void test_usage_is_2(void)
 	SAYS("not negative");
 }
 
-static void test_what_excludes_another(void)
+TEST(test_what_excludes_another, "alternatives are not taken together")
 {
 	EQUAL(RUN("run -i -o -A a -- true 2>&1"), 2);
 	SAYS("--stdin or --stdout");
@@ -138,7 +138,7 @@ static void test_what_excludes_another(void)
 			SAYS("\"" address "\"");                                      \
 	} while (0)
 
-static void test_addresses(void)
+TEST(test_addresses, "addresses to listen at")
 {
 	LISTENS("192.0.2.1", 1);
 	SAYS("no disk that chardisk9p1");
@@ -161,7 +161,7 @@ static void test_addresses(void)
 	SAYS("of a group");
 }
 
-static void test_hosts(void)
+TEST(test_hosts, "names of hosts")
 {
 	static const char listen[] = "export chardisk9p1 --listen ::1 --host";
 
@@ -173,7 +173,7 @@ static void test_hosts(void)
 	EQUAL(RUN("%s me 2>&1", listen), 2);
 }
 
-static void test_version(void)
+TEST(test_version, "version")
 {
 	EQUAL(RUN("--version 2>&1"), 0);
 	SAYS("module 0.1.0, 0 disks");
@@ -182,7 +182,7 @@ static void test_version(void)
 	SAYS("module not loaded");
 }
 
-static void test_list(void)
+TEST(test_list, "list")
 {
 	EQUAL(RUN("list 2>&1"), 0);
 	SAYS("no disk of CharIO");
@@ -197,7 +197,7 @@ static void test_list(void)
 	SAYS(FAKE_ADDRESS "  chario  -     SN-1    Model of a drive\n");
 }
 
-static void test_bind_and_unbind(void)
+TEST(test_bind_and_unbind, "bind and unbind, and how to undo")
 {
 	EQUAL(RUN("bind /dev/nvme0n1 2>&1"), 0);
 	SAYS(FAKE_ADDRESS ": from nvme to chario\n");
@@ -211,7 +211,7 @@ static void test_bind_and_unbind(void)
 	SAYS("is not with chario but with nvme");
 }
 
-static void test_bind_refused(void)
+TEST(test_bind_refused, "bind refuses and names the mount points")
 {
 	fake_mount("259:1", "/boot", "vfat", "/dev/nvme0n1p1", "rw");
 	fake_mount("259:2", "/", "ext4", "/dev/root", "rw");
@@ -230,21 +230,21 @@ static void test_bind_refused(void)
 	EQUAL(RUN("bind -ff nvme0 2>&1"), 0);
 }
 
-static void test_bind_several(void)
+TEST(test_bind_several, "one bad drive does not keep the others")
 {
 	EQUAL(RUN("bind 0000:09:00.0 " FAKE_ADDRESS " 2>&1"), 1);
 	SAYS("there is no drive \"0000:09:00.0\"");
 	SAYS("from nvme to chario");
 }
 
-static void test_bind_without_module(void)
+TEST(test_bind_without_module, "bind without the module says how to get it")
 {
 	fake_module_is_not_installed();
 	EQUAL(RUN("bind nvme0 2>&1"), 1);
 	SAYS("sudo make install");
 }
 
-static void test_bind_without_rights(void)
+TEST(test_bind_without_rights, "bind without rights says so")
 {
 	fake_fail_write("driver_override", EACCES);
 	EQUAL(RUN("bind nvme0 2>&1"), 1);
@@ -252,7 +252,7 @@ static void test_bind_without_rights(void)
 	SAYS("use sudo");
 }
 
-static void test_bind_fails_midway(void)
+TEST(test_bind_fails_midway, "bind that fails midway says where the drive is")
 {
 	fake_fail_write("drivers/chario/bind", EOPNOTSUPP);
 	EQUAL(RUN("bind nvme0 2>&1"), 1);
@@ -260,7 +260,7 @@ static void test_bind_fails_midway(void)
 	SAYS("it is back with nvme");
 }
 
-static void test_unbind_refused(void)
+TEST(test_unbind_refused, "unbind names the process that has the disk open")
 {
 	EQUAL(RUN("bind nvme0 2>&1"), 0);
 	fake_process("12", "fio", "/dev/chardisk0");
@@ -269,7 +269,7 @@ static void test_unbind_refused(void)
 	EQUAL(RUN("unbind --force chardisk0 2>&1"), 0);
 }
 
-static void test_info_and_stat(void)
+TEST(test_info_and_stat, "info and stat")
 {
 	EQUAL(RUN("info 0 2>&1"), 1);
 	SAYS("(ENODEV)");
@@ -294,7 +294,7 @@ static void test_info_and_stat(void)
 	SAYS("reads/s");
 }
 
-static void test_health(void)
+TEST(test_health, "health")
 {
 	EQUAL(RUN("bind nvme0 2>&1"), 0);
 	EQUAL(RUN("health 0 2>&1"), 0);
@@ -310,7 +310,7 @@ static void test_health(void)
 	SAME_TEXT(member("reasons"), "{ }");
 }
 
-static void test_health_gets_worse(void)
+TEST(test_health_gets_worse, "health that gets worse ends with 3 and 4")
 {
 	EQUAL(RUN("bind nvme0 2>&1"), 0);
 	fake_health(CHARIO_HEALTH_WARNING, CHARIO_HEALTH_TEMPERATURE | CHARIO_HEALTH_WEAR, 341, 2);
@@ -326,7 +326,7 @@ static void test_health_gets_worse(void)
 	SAYS("\"spare\": \"spare blocks run out: copy the data now");
 }
 
-static void test_health_watch(void)
+TEST(test_health_watch, "health, watched")
 {
 	EQUAL(RUN("bind nvme0 2>&1"), 0);
 	fake_event_comes();
@@ -338,7 +338,7 @@ static void test_health_watch(void)
 	SAYS("}\n{\"path\":\"/dev/chardisk0\",\"status\":\"critical\"");
 }
 
-static void test_pin(void)
+TEST(test_pin, "pin, and a program that runs meanwhile")
 {
 	EQUAL(RUN("bind nvme0 2>&1"), 0);
 	EQUAL(RUN("pin 0 2>&1"), 0);
@@ -356,7 +356,7 @@ static void test_pin(void)
 	SAYS("cannot start \"/no/such/program\"");
 }
 
-static void test_plan(void)
+TEST(test_plan, "plan")
 {
 	EQUAL(RUN("plan --limits block=4k 4k 9M 2>&1"), 0);
 	SAYS("72 commands, 9437184 bytes (9 MiB)\n");
@@ -384,7 +384,7 @@ static void record_two(void)
 	fake_timeline_end();
 }
 
-static void test_timeline(void)
+TEST(test_timeline, "timeline")
 {
 	EQUAL(RUN("bind nvme0 2>&1"), 0);
 	EQUAL(RUN("timeline 0 --seconds 0.001 2>&1"), 1);
@@ -408,7 +408,7 @@ static void test_timeline(void)
 	SAYS("somebody records");
 }
 
-static void test_timeline_of_a_program(void)
+TEST(test_timeline_of_a_program, "timeline of a program, and its tags")
 {
 	EQUAL(RUN("bind nvme0 2>&1"), 0);
 	record_two();
@@ -428,7 +428,7 @@ static void test_timeline_of_a_program(void)
 	SAYS("nobody records");
 }
 
-static void test_timeline_that_stopped(void)
+TEST(test_timeline_that_stopped, "timeline that stopped by itself")
 {
 	EQUAL(RUN("bind nvme0 2>&1"), 0);
 	record_two();
@@ -445,7 +445,7 @@ static void test_timeline_that_stopped(void)
 	SAYS("\"duration_ns\": 90");
 }
 
-static void test_which_store(void)
+TEST(test_which_store, "the only disk is the store, unless another is said")
 {
 	EQUAL(RUN("ls 2>&1"), 1);
 	SAYS("which store? there is no disk of CharIO here\n");
@@ -462,7 +462,7 @@ static void test_which_store(void)
 	EQUAL(RUN("stat --store nosuch -i 1 0 2>&1"), 2);
 }
 
-static void test_plain_file_in_place_of_disk(void)
+TEST(test_plain_file_in_place_of_disk, "a plain file in the place of a disk is no source")
 {
 	fake_file("", "/dev/chardisk987");
 	EQUAL(RUN("put /dev/chardisk987 area 2>&1"), 1);
@@ -476,7 +476,7 @@ static void test_plain_file_in_place_of_disk(void)
 #define STORE       "$CHARIO_FAKE_ROOT/a.store"
 #define REALLY(...) fake_run(output, sizeof(output), "\"$CHARIO_ITSELF\" " __VA_ARGS__)
 
-static void test_get_onto_disk(void)
+TEST(test_get_onto_disk, "get writes over a disk only with --force, and whole blocks")
 {
 	EQUAL(RUN("bind nvme0 2>&1"), 0);
 	EQUAL(REALLY("format --size 8M " STORE " 2>&1"), 0);
@@ -490,41 +490,11 @@ static void test_get_onto_disk(void)
 	SAYS("store on \"/dev/chardisk0\"");
 }
 
-static void test_full_output(void)
+TEST(test_full_output, "output that cannot be written is a failure")
 {
 	EQUAL(RUN("help 2>&1 >/dev/full"), 1);
 	SAYS("cannot write the output");
 }
-
-static const struct tap_test tests[] = {
-	{ "help", test_help },
-	{ "alternatives are not taken together", test_what_excludes_another },
-	{ "addresses to listen at", test_addresses },
-	{ "names of hosts", test_hosts },
-	{ "wrong usage ends with 2", test_usage_is_2 },
-	{ "version", test_version },
-	{ "list", test_list },
-	{ "bind and unbind, and how to undo", test_bind_and_unbind },
-	{ "bind refuses and names the mount points", test_bind_refused },
-	{ "one bad drive does not keep the others", test_bind_several },
-	{ "bind without the module says how to get it", test_bind_without_module },
-	{ "bind without rights says so", test_bind_without_rights },
-	{ "bind that fails midway says where the drive is", test_bind_fails_midway },
-	{ "unbind names the process that has the disk open", test_unbind_refused },
-	{ "info and stat", test_info_and_stat },
-	{ "health", test_health },
-	{ "health that gets worse ends with 3 and 4", test_health_gets_worse },
-	{ "health, watched", test_health_watch },
-	{ "pin, and a program that runs meanwhile", test_pin },
-	{ "plan", test_plan },
-	{ "timeline", test_timeline },
-	{ "timeline of a program, and its tags", test_timeline_of_a_program },
-	{ "timeline that stopped by itself", test_timeline_that_stopped },
-	{ "the only disk is the store, unless another is said", test_which_store },
-	{ "a plain file in the place of a disk is no source", test_plain_file_in_place_of_disk },
-	{ "get writes over a disk only with --force, and whole blocks", test_get_onto_disk },
-	{ "output that cannot be written is a failure", test_full_output },
-};
 
 static void begin(void)
 {
@@ -541,4 +511,4 @@ static void end(void)
 	fake_end();
 }
 
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

@@ -125,7 +125,7 @@ static bool has_content(uint64_t offset, size_t bytes)
 	return same;
 }
 
-static void test_in(void)
+TEST(test_in, "a file becomes an area")
 {
 	EQUAL(chario_copy_in(area, file, &copy), 0);
 	EQUAL(copy.step, CHARIO_COPY_DONE);
@@ -137,7 +137,7 @@ static void test_in(void)
 	CHECK(has_content(0, BYTES));
 }
 
-static void test_out(void)
+TEST(test_out, "an area becomes a file")
 {
 	unsigned char *memory = malloc(BYTES);
 
@@ -158,7 +158,7 @@ static void test_out(void)
 }
 
 /* A copy of a part touches nothing else, also where it is read at the same offset. */
-static void test_part(void)
+TEST(test_part, "a part is copied, and nothing else is touched")
 {
 	const uint64_t offset = 3 * BLOCK;
 
@@ -193,7 +193,7 @@ static void *feed(void *data)
 	return NULL;
 }
 
-static void test_pipe(void)
+TEST(test_pipe, "a pipe gives its bytes in pieces of any length")
 {
 	pthread_t feeder;
 	int ends[2];
@@ -207,7 +207,7 @@ static void test_pipe(void)
 	close(ends[0]);
 }
 
-static void test_end(void)
+TEST(test_end, "a file that ends before is told")
 {
 	EQUAL(ftruncate(file, 3 * PIECE + 10), 0);
 	EQUAL(chario_copy_in(area, file, &copy), -ENODATA);
@@ -219,7 +219,7 @@ static void test_end(void)
 }
 
 /* What has been begun when the callback ends the copy is written. */
-static void test_stop_in(void)
+TEST(test_stop_in, "a copy into an area is ended by its callback")
 {
 	calls.stop_at = 2 * PIECE;
 	EQUAL(chario_copy_in(area, file, &copy), STOPPED);
@@ -231,7 +231,7 @@ static void test_stop_in(void)
 	CHECK(!has_content(copy.written_bytes, 1));
 }
 
-static void test_stop_out(void)
+TEST(test_stop_out, "so is one out of it")
 {
 	calls.stop_at = 2 * PIECE;
 	EQUAL(chario_copy_out(area, file, &copy), STOPPED);
@@ -250,7 +250,7 @@ static void change(const uint32_t *offsets, unsigned int nr)
 	prepare();
 }
 
-static void test_update(void)
+TEST(test_update, "an update writes the blocks that differ")
 {
 	static const uint32_t offsets[] = { 0, 1, 2 * BLOCK - 1, PIECE, BYTES - 1 };
 	uint64_t writes;
@@ -276,7 +276,7 @@ static void test_update(void)
 }
 
 /* What was read of a part that did not come whole is not written. */
-static void test_update_end(void)
+TEST(test_update_end, "an update that ends before")
 {
 	static const uint32_t offsets[] = { 0, PIECE, 2 * PIECE + 5 };
 
@@ -298,7 +298,7 @@ static void test_update_end(void)
 	EQUAL(copy.read_bytes, PIECE);
 }
 
-static void test_update_errors(void)
+TEST(test_update_errors, "errors of an update")
 {
 	static const uint32_t offsets[] = { PIECE, 3 * PIECE };
 
@@ -334,7 +334,7 @@ static int stop_at_signal(uint64_t done_bytes, uint64_t total_bytes, void *data)
 }
 
 /* A pipe that gives and takes nothing: only signals end the wait, and not the first of them. */
-static void test_signal(void)
+TEST(test_signal, "a signal wakes a copy that waits for a file")
 {
 	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } }, never = { 0 };
 	const struct sigaction action = { .sa_handler = note_signal };
@@ -359,7 +359,7 @@ static void test_signal(void)
 }
 
 /* Errors of the file are told apart from those of the area, whatever their number. */
-static void test_file_errors(void)
+TEST(test_file_errors, "errors of the file")
 {
 	int ends[2];
 
@@ -380,7 +380,7 @@ static void test_file_errors(void)
 	close(ends[1]);
 }
 
-static void test_area_errors(void)
+TEST(test_area_errors, "errors of the area")
 {
 	disk->faults.write = (struct log_fault){ .after = 5, .times = LOG_FOR_EVER };
 	disk->faults.error = -EIO;
@@ -395,7 +395,7 @@ static void test_area_errors(void)
 }
 
 /* The file ends and the disk fails: the disk counts, because less is there than was read. */
-static void test_both(void)
+TEST(test_both, "an error of the area counts more than the end of the file")
 {
 	EQUAL(ftruncate(file, 2 * PIECE + 10), 0);
 	disk->faults.write = (struct log_fault){ .times = LOG_FOR_EVER };
@@ -405,7 +405,7 @@ static void test_both(void)
 	EQUAL(copy.written_bytes, 0);
 }
 
-static void test_arguments(void)
+TEST(test_arguments, "arguments that cannot be")
 {
 	struct chario_area *reader;
 
@@ -436,7 +436,7 @@ static void test_arguments(void)
 	chario_area_close(reader);
 }
 
-static void test_memory(void)
+TEST(test_memory, "too little memory")
 {
 	most_bytes = PIECE - 1;
 	EQUAL(chario_copy_in(area, file, &copy), -ENOMEM);
@@ -448,7 +448,7 @@ static void test_memory(void)
 	EQUAL(lseek(file, 0, SEEK_CUR), 0);
 }
 
-static void test_child(void)
+TEST(test_child, "a child of fork() copies nothing")
 {
 	pid_t child = fork();
 	int status;
@@ -463,24 +463,4 @@ static void test_child(void)
 	EQUAL(status, 0);
 }
 
-static const struct tap_test tests[] = {
-	{ "a file becomes an area", test_in },
-	{ "an area becomes a file", test_out },
-	{ "a part is copied, and nothing else is touched", test_part },
-	{ "a pipe gives its bytes in pieces of any length", test_pipe },
-	{ "a file that ends before is told", test_end },
-	{ "a copy into an area is ended by its callback", test_stop_in },
-	{ "so is one out of it", test_stop_out },
-	{ "an update writes the blocks that differ", test_update },
-	{ "an update that ends before", test_update_end },
-	{ "errors of an update", test_update_errors },
-	{ "a signal wakes a copy that waits for a file", test_signal },
-	{ "errors of the file", test_file_errors },
-	{ "errors of the area", test_area_errors },
-	{ "an error of the area counts more than the end of the file", test_both },
-	{ "arguments that cannot be", test_arguments },
-	{ "too little memory", test_memory },
-	{ "a child of fork() copies nothing", test_child },
-};
-
-TAP_MAIN(tests, before, after)
+TEST_MAIN(before, after)

@@ -133,7 +133,7 @@ static int let_finding_pass(const struct chario_finding *finding, void *data)
 }
 
 /* Nobody who lives has it, and it is nobody's yet. */
-static void nobody_gets_an_area_that_is_being_written(void)
+TEST(nobody_gets_an_area_that_is_being_written, "nobody gets an area that is being written to")
 {
 	const struct chario_store_layout layout = {
 		.size = sizeof(layout),
@@ -174,7 +174,7 @@ static void nobody_gets_an_area_that_is_being_written(void)
 }
 
 /* The block of the table that it was changing is not read before its write has ended. */
-static void nobody_changes_a_table_that_is_being_written(void)
+TEST(nobody_changes_a_table_that_is_being_written, "nobody changes a table that is being written")
 {
 	pid_t left = leave_behind(CHANGES_TABLE);
 	struct chario_store *store;
@@ -197,7 +197,7 @@ static int end_wait(uint64_t patience_ns, void *data)
 }
 
 /* It is what a supervisor does that starts a recorder again. */
-static void who_waits_goes_on_when_it_has_ended(void)
+TEST(who_waits_goes_on_when_it_has_ended, "who waits goes on when it has ended")
 {
 	pid_t left = leave_behind(WRITES_TO_AREA);
 	struct chario_store *store;
@@ -240,7 +240,7 @@ static bool stays(int result)
 }
 
 /* Its transfers were given up, and the drive has them still. */
-static void a_fence_outlasts_what_is_late(void)
+TEST(a_fence_outlasts_what_is_late, "a fence outlasts what is late")
 {
 	CHECK(stays(-ETIMEDOUT));
 	CHECK(stays(-EINTR));
@@ -248,13 +248,4 @@ static void a_fence_outlasts_what_is_late(void)
 	CHECK(!stays(-ENOTTY));
 }
 
-static const struct tap_test tests[] = {
-	{ "nobody gets an area that is being written to",
-	  nobody_gets_an_area_that_is_being_written },
-	{ "nobody changes a table that is being written",
-	  nobody_changes_a_table_that_is_being_written },
-	{ "who waits goes on when it has ended", who_waits_goes_on_when_it_has_ended },
-	{ "a fence outlasts what is late", a_fence_outlasts_what_is_late },
-};
-
-TAP_MAIN(tests, make_store, drop_store)
+TEST_MAIN(make_store, drop_store)

@@ -85,7 +85,7 @@ static bool is_of_one(void)
 }
 
 /* Of the segments that may be written in any order the first is the one that was not. */
-static void test_two_cuts(void)
+TEST(test_two_cuts, "after a second power cut")
 {
 	uint64_t segment = lab_area_offset(rig.store) + RIG_SEGMENT;
 	unsigned char old[RIG_SEGMENT];
@@ -101,7 +101,7 @@ static void test_two_cuts(void)
 }
 
 /* The first fragment of the second one cannot be read. */
-static void test_bad_block(void)
+TEST(test_bad_block, "after a bad block")
 {
 	uint64_t segment = lab_area_offset(rig.store) + RIG_SEGMENT;
 
@@ -114,9 +114,4 @@ static void test_bad_block(void)
 	CHECK(is_of_one());
 }
 
-static const struct tap_test tests[] = {
-	{ "after a second power cut", test_two_cuts },
-	{ "after a bad block", test_bad_block },
-};
-
-TAP_MAIN(tests, before, after)
+TEST_MAIN(before, after)

@@ -145,7 +145,7 @@ static bool took(uint64_t from, uint64_t to)
 	       player.bytes == nr_taken * RECORD;
 }
 
-static void test_all(void)
+TEST(test_all, "all records are given, up to the newest")
 {
 	EQUAL(begin(20), 0);
 	EQUAL(run(), 0);
@@ -161,7 +161,7 @@ static void test_all(void)
 	CHECK(took(0, 0));
 }
 
-static void test_limits(void)
+TEST(test_limits, "a player ends at its limits and by its callback")
 {
 	EQUAL(begin_ended(20), 0);
 	player.limit_records = 3;
@@ -184,7 +184,7 @@ static void test_limits(void)
 }
 
 /* Marked records are passed over, but records that are missing before them count. */
-static void test_meta(void)
+TEST(test_meta, "marked records are given only if asked for")
 {
 	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(record_at(0, 1, 0), 0);
@@ -204,7 +204,7 @@ static void test_meta(void)
 }
 
 /* A lost block is no error, and records behind the last one are missing as well. */
-static void test_missing(void)
+TEST(test_missing, "records that are missing count")
 {
 	EQUAL(begin(20), 0);
 	EQUAL(chario_stream_lose(rig.stream, 3, 0), 0);
@@ -226,7 +226,7 @@ static void break_reads(uint64_t times, int err)
 	rig.disk->faults.read.times = times;
 }
 
-static void test_errors(void)
+TEST(test_errors, "a player goes on after errors")
 {
 	EQUAL(begin_ended(20), 0);
 	break_reads(2, -ETIMEDOUT);
@@ -237,7 +237,7 @@ static void test_errors(void)
 	CHECK(took(0, 20));
 }
 
-static void test_error_limit(void)
+TEST(test_error_limit, "a player ends after too many errors")
 {
 	EQUAL(begin_ended(20), 0);
 	break_reads(LOG_FOR_EVER, -ETIMEDOUT);
@@ -260,7 +260,7 @@ static void test_error_limit(void)
 }
 
 /* Without memory no further try helps. */
-static void test_memory(void)
+TEST(test_memory, "a player ends without memory")
 {
 	EQUAL(begin_ended(20), 0);
 	break_reads(LOG_FOR_EVER, -ENOMEM);
@@ -271,7 +271,7 @@ static void test_memory(void)
 	EQUAL(faults, 0);
 }
 
-static void test_another_recording(void)
+TEST(test_another_recording, "a player ends when its recording is gone")
 {
 	EQUAL(begin_ended(20), 0);
 	EQUAL(rig_open(&rig_small), 0);
@@ -295,7 +295,7 @@ static int begin_paced(const uint64_t *times_ns, uint64_t records)
 }
 
 /* Records are given in their time, and those of an earlier time than the last at once. */
-static void test_pace(void)
+TEST(test_pace, "records are given at the pace of the recording")
 {
 	const uint64_t times_ns[] = { 7 * SECOND, 7 * SECOND + 5, 8 * SECOND,
 				      4 * SECOND, 7 * SECOND + 9, 3607 * SECOND };
@@ -312,7 +312,7 @@ static void test_pace(void)
 }
 
 /* A long wait ends by its callback. */
-static void test_stop_of_pace(void)
+TEST(test_stop_of_pace, "a wait for a record ends by its callback")
 {
 	const uint64_t times_ns[] = { 1, 2, 3000 * SECOND };
 
@@ -330,7 +330,7 @@ static void take_time(void)
 	clock_ns += 10 * SECOND;
 }
 
-static void test_late(void)
+TEST(test_late, "late records are given at once")
 {
 	const uint64_t times_ns[] = { SECOND, 2 * SECOND, 3 * SECOND, 15 * SECOND };
 	const int64_t wanted_ns[] = { 0, 10 * SECOND, 20 * SECOND, 30 * SECOND };
@@ -362,7 +362,7 @@ static void grow(void)
 		rig_wait();
 }
 
-static void test_follow(void)
+TEST(test_follow, "a player follows a recording until it ends")
 {
 	EQUAL(begin(5), 0);
 	player.flags = CHARIO_PLAYER_FOLLOW;
@@ -375,7 +375,7 @@ static void test_follow(void)
 	EQUAL(waits, 5);
 }
 
-static void test_stop_of_follow(void)
+TEST(test_stop_of_follow, "a wait for new records ends by its callback")
 {
 	EQUAL(begin(5), 0);
 	player.flags = CHARIO_PLAYER_FOLLOW;
@@ -386,7 +386,7 @@ static void test_stop_of_follow(void)
 }
 
 /* A full area has no room for more, though its stream is still open. */
-static void test_full(void)
+TEST(test_full, "a player follows a recording until its area is full")
 {
 	uint64_t records = 0;
 
@@ -401,7 +401,7 @@ static void test_full(void)
 	EQUAL(player.records, records);
 }
 
-static void test_arguments(void)
+TEST(test_arguments, "arguments that cannot be")
 {
 	EQUAL(begin_ended(1), 0);
 	player.size--;
@@ -416,7 +416,7 @@ static void test_arguments(void)
 	EQUAL(run(), -EINVAL);
 }
 
-static void test_child(void)
+TEST(test_child, "a child of fork() plays nothing")
 {
 	pid_t child;
 	int status;
@@ -429,23 +429,4 @@ static void test_child(void)
 	EQUAL(status, 0);
 }
 
-static const struct tap_test tests[] = {
-	{ "all records are given, up to the newest", test_all },
-	{ "a player ends at its limits and by its callback", test_limits },
-	{ "marked records are given only if asked for", test_meta },
-	{ "records that are missing count", test_missing },
-	{ "a player goes on after errors", test_errors },
-	{ "a player ends after too many errors", test_error_limit },
-	{ "a player ends without memory", test_memory },
-	{ "a player ends when its recording is gone", test_another_recording },
-	{ "records are given at the pace of the recording", test_pace },
-	{ "a wait for a record ends by its callback", test_stop_of_pace },
-	{ "late records are given at once", test_late },
-	{ "a player follows a recording until it ends", test_follow },
-	{ "a wait for new records ends by its callback", test_stop_of_follow },
-	{ "a player follows a recording until its area is full", test_full },
-	{ "arguments that cannot be", test_arguments },
-	{ "a child of fork() plays nothing", test_child },
-};
-
-TAP_MAIN(tests, before, rig_end)
+TEST_MAIN(before, rig_end)

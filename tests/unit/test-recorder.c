@@ -14,7 +14,7 @@
 #include "recorder-rig.h"
 #include "tap.h"
 
-static void test_bytes(void)
+TEST(test_bytes, "a stream of bytes is cut into records")
 {
 	EQUAL(give(0, 20), 0);
 	end_source();
@@ -26,7 +26,7 @@ static void test_bytes(void)
 }
 
 /* The last record is what there is of it. */
-static void test_limit(void)
+TEST(test_limit, "a recorder ends at its limits")
 {
 	recorder.limit_bytes = 2 * RECORD + 5;
 	EQUAL(give(0, 4), 0);
@@ -47,7 +47,7 @@ static void test_limit(void)
 }
 
 /* A record that has begun does not wait for its rest for ever. */
-static void test_part(void)
+TEST(test_part, "a record that has begun is ended in time")
 {
 	recorder.part_ns = 1000000;
 	recorder.limit_ns = 20000000;
@@ -77,7 +77,7 @@ static int stop_at_wait(const struct chario_recorder *now, void *data)
 }
 
 /* With all buffers on their way the source waits, or is read and not recorded. */
-static void test_pressure(void)
+TEST(test_pressure, "without room the source waits")
 {
 	hold_disk(true);
 	recorder.progress = stop_at_wait;
@@ -93,7 +93,7 @@ static void test_pressure(void)
 	EQUAL(rig.status.bytes, recorder.taken_bytes);
 }
 
-static void test_drop(void)
+TEST(test_drop, "or what it gives is lost and counted")
 {
 	hold_disk(true);
 	recorder.progress = stop_at_wait;
@@ -108,7 +108,7 @@ static void test_drop(void)
 	EQUAL(rig.status.bytes + rig.status.lost_bytes, recorder.taken_bytes);
 }
 
-static void test_full(void)
+TEST(test_full, "a full area")
 {
 	uint64_t records = 0;
 	int err = 0;
@@ -126,7 +126,7 @@ static void test_full(void)
 	EQUAL(recorder.taken_bytes, 0);
 }
 
-static void test_errors(void)
+TEST(test_errors, "errors of the source and of the disk")
 {
 	int folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -153,7 +153,7 @@ static void test_errors(void)
 	EQUAL(recorder.end, CHARIO_RECORDER_READ);
 }
 
-static void test_arguments(void)
+TEST(test_arguments, "arguments that cannot be")
 {
 	recorder.size--;
 	EQUAL(run(), -EINVAL);
@@ -170,7 +170,7 @@ static void test_arguments(void)
 	EQUAL(recorder.end, CHARIO_RECORDER_START);
 }
 
-static void test_child(void)
+TEST(test_child, "a child of fork() records nothing")
 {
 	pid_t child;
 	int status;
@@ -196,7 +196,7 @@ static int stop_at_third(const struct chario_recorder *now, void *data)
 }
 
 /* A pipe that gives nothing. */
-static void test_signal(void)
+TEST(test_signal, "a signal wakes a recorder that waits")
 {
 	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } }, never = { 0 };
 	const struct sigaction action = { .sa_handler = note_signal };
@@ -212,17 +212,4 @@ static void test_signal(void)
 	EQUAL(recorder.taken_bytes, 0);
 }
 
-static const struct tap_test tests[] = {
-	{ "a stream of bytes is cut into records", test_bytes },
-	{ "a recorder ends at its limits", test_limit },
-	{ "a record that has begun is ended in time", test_part },
-	{ "without room the source waits", test_pressure },
-	{ "or what it gives is lost and counted", test_drop },
-	{ "a full area", test_full },
-	{ "errors of the source and of the disk", test_errors },
-	{ "arguments that cannot be", test_arguments },
-	{ "a child of fork() records nothing", test_child },
-	{ "a signal wakes a recorder that waits", test_signal },
-};
-
-TAP_MAIN(tests, recorder_begin, recorder_end)
+TEST_MAIN(recorder_begin, recorder_end)

@@ -58,7 +58,7 @@ static int fill(int count)
 	return err;
 }
 
-static void durable_changes_are_made(void)
+TEST(durable_changes_are_made, "a change that is durable is made")
 {
 	struct rig_findings findings;
 	struct chario_area_info info;
@@ -124,7 +124,7 @@ static int mark(const char *name, char byte)
 	return err;
 }
 
-static void moves_that_begin_wait(void)
+TEST(moves_that_begin_wait, "a move that has begun goes on when there is memory")
 {
 	struct rig_findings findings;
 
@@ -142,9 +142,4 @@ static void moves_that_begin_wait(void)
 	EQUAL(findings.notes, 0);
 }
 
-static const struct tap_test tests[] = {
-	{ "a change that is durable is made", durable_changes_are_made },
-	{ "a move that has begun goes on when there is memory", moves_that_begin_wait },
-};
-
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

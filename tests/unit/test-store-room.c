@@ -95,18 +95,18 @@ static void fail_second_copy(int error, int result)
 	EQUAL(chario_store_check("store", 0, ignore, NULL), 0);
 }
 
-static void test_limit(void)
+TEST(test_limit, "a change that a limit ends has not been made")
 {
 	fail_second_copy(EFBIG, -EFBIG);
 }
 
-static void test_errors(void)
+TEST(test_errors, "a change that an error ends has not been made")
 {
 	fail_second_copy(EIO, -EIO);
 }
 
 /* That no hole is long enough is another thing. */
-static void test_file_system(void)
+TEST(test_file_system, "a full file system is no want of a hole")
 {
 	fail_second_copy(ENOSPC, -EDQUOT);
 	write_error = ENOSPC;
@@ -134,7 +134,7 @@ static void fail_to_move(int result)
 	EQUAL(chario_store_check("store", 0, ignore, NULL), 0);
 }
 
-static void test_moves(void)
+TEST(test_moves, "nor is it for a move")
 {
 	make_areas();
 	write_error = ENOSPC;
@@ -144,19 +144,11 @@ static void test_moves(void)
 	EQUAL(chario_store_resize(store, "moves", BYTES - 4096), -ENOSPC);
 }
 
-static void test_flushes(void)
+TEST(test_flushes, "nor for a flush of one")
 {
 	make_areas();
 	flush_error = ENOSPC;
 	fail_to_move(-EDQUOT);
 }
 
-static const struct tap_test tests[] = {
-	{ "a change that a limit ends has not been made", test_limit },
-	{ "a change that an error ends has not been made", test_errors },
-	{ "a full file system is no want of a hole", test_file_system },
-	{ "nor is it for a move", test_moves },
-	{ "nor for a flush of one", test_flushes },
-};
-
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

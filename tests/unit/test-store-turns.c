@@ -117,14 +117,14 @@ static void check_turn(bool exclusive)
 	close(looker);
 }
 
-static void who_waits_is_next(void)
+TEST(who_waits_is_next, "who waits for the table is the next to have it")
 {
 	check_turn(true);
 	check_turn(false);
 }
 
 /* One that was stopped between the two locks. */
-static void nobody_waits_for_a_turn_for_ever(void)
+TEST(nobody_waits_for_a_turn_for_ever, "nobody waits for its turn for ever")
 {
 	int fd = open(path, O_RDWR), stopped = open(path, O_RDWR);
 
@@ -137,9 +137,4 @@ static void nobody_waits_for_a_turn_for_ever(void)
 	close(fd);
 }
 
-static const struct tap_test tests[] = {
-	{ "who waits for the table is the next to have it", who_waits_is_next },
-	{ "nobody waits for its turn for ever", nobody_waits_for_a_turn_for_ever },
-};
-
-TAP_MAIN(tests, make_file, drop_file)
+TEST_MAIN(make_file, drop_file)

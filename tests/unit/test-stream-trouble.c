@@ -15,7 +15,7 @@ static void before(void)
 }
 
 /* With all buffers on their way nothing is got, and nothing of a long record is left. */
-static void test_pressure(void)
+TEST(test_pressure, "without a free buffer the producer is told")
 {
 	uint64_t from = lab_area_offset(rig.store);
 	static unsigned char memory[5 * RIG_SEGMENT];
@@ -46,7 +46,7 @@ static void test_pressure(void)
 	CHECK(rig_holds(0, 5));
 }
 
-static void test_retries(void)
+TEST(test_retries, "what fails is made again")
 {
 	EQUAL(rig_open(&rig_small), 0);
 	rig.disk->faults.write.times = 3;
@@ -62,7 +62,7 @@ static void test_retries(void)
 }
 
 /* A flush that is made again counts as the same. */
-static void test_flush(void)
+TEST(test_flush, "a flush is not made again for ever")
 {
 	EQUAL(rig_open(&rig_small), 0);
 	rig.disk->faults.error = -ETIMEDOUT;
@@ -74,7 +74,7 @@ static void test_flush(void)
 	EQUAL(rig_close(), -ETIMEDOUT);
 }
 
-static void test_error(void)
+TEST(test_error, "what fails for good ends the recording")
 {
 	struct chario_stream_room room;
 
@@ -98,7 +98,7 @@ static void test_error(void)
 	EQUAL(rig_close(), -EROFS);
 }
 
-static void test_late(void)
+TEST(test_late, "late segments are counted")
 {
 	struct chario_stream_options options = rig_small;
 	uint64_t from = lab_area_offset(rig.store);
@@ -119,12 +119,4 @@ static void test_late(void)
 	CHECK(rig.status.segment_ns[2] >= rig.status.segment_ns[0]);
 }
 
-static const struct tap_test tests[] = {
-	{ "without a free buffer the producer is told", test_pressure },
-	{ "what fails is made again", test_retries },
-	{ "a flush is not made again for ever", test_flush },
-	{ "what fails for good ends the recording", test_error },
-	{ "late segments are counted", test_late },
-};
-
-TAP_MAIN(tests, before, rig_end)
+TEST_MAIN(before, rig_end)

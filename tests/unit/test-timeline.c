@@ -71,7 +71,7 @@ static void put(uint32_t queue, uint8_t stage, uint32_t request, uint32_t comman
 			   });
 }
 
-static void test_open(void)
+TEST(test_open, "open, control, and what is refused")
 {
 	struct chario_timeline_open options = { .records = FAKE_RECORDS };
 
@@ -91,7 +91,7 @@ static void check_is_refused(void)
 	EQUAL(chario_timeline_open(device, &options, sizeof(options), &other), -EPROTO);
 }
 
-static void test_unknown_layout(void)
+TEST(test_unknown_layout, "a layout that is not known is refused")
 {
 	struct chario_timeline_header *header = fake_timeline_header(), was = *header;
 
@@ -109,7 +109,7 @@ static void test_unknown_layout(void)
 	*header = was;
 }
 
-static void test_longer_records(void)
+TEST(test_longer_records, "records of a later kernel are longer")
 {
 	fake_timeline_header()->record_bytes = 128;
 	fake_timeline_header()->records = 16;
@@ -123,7 +123,7 @@ static void test_longer_records(void)
 	EQUAL(seen[1].stage, CHARIO_STAGE_FINISH);
 }
 
-static void test_rings_are_merged(void)
+TEST(test_rings_are_merged, "rings are merged by time")
 {
 	put(0, CHARIO_STAGE_ENTER, none, none, 10);
 	put(1, CHARIO_STAGE_SPLIT, 1, 1, 20);
@@ -141,7 +141,7 @@ static void test_rings_are_merged(void)
 	EQUAL(nr_seen, 2);
 }
 
-static void test_a_ring_keeps_its_order(void)
+TEST(test_a_ring_keeps_its_order, "at one time a ring keeps its order")
 {
 	put(0, CHARIO_STAGE_FINISH, 1, none, 10);
 	put(0, CHARIO_STAGE_ENTER, none, none, 10);
@@ -156,7 +156,7 @@ static void test_a_ring_keeps_its_order(void)
 			      1);
 }
 
-static void test_overwritten(void)
+TEST(test_overwritten, "what has been overwritten is counted")
 {
 	struct chario_timeline_totals totals;
 
@@ -172,7 +172,7 @@ static void test_overwritten(void)
 	EQUAL(chario_timeline_get_totals(timeline, &totals, 8), -EINVAL);
 }
 
-static void test_tags(void)
+TEST(test_tags, "tags")
 {
 	struct chario_timeline_totals totals;
 
@@ -188,7 +188,7 @@ static void test_tags(void)
 	EQUAL(seen[0].stage, CHARIO_TIMELINE_TAG);
 }
 
-static void test_a_request(void)
+TEST(test_a_request, "records become requests")
 {
 	fake_request(0, 3, 1000, 8192);
 	fake_request(1, 3, 2000, 4096);
@@ -207,7 +207,7 @@ static void test_a_request(void)
 	EQUAL(requests[1].first_ns[CHARIO_STAGE_DOORBELL], 2050);
 }
 
-static void test_commands_of_a_request(void)
+TEST(test_commands_of_a_request, "a request of several commands")
 {
 	put(0, CHARIO_STAGE_ENTER, none, none, 1);
 	for (uint32_t command = 5; command < 8; command++)
@@ -229,7 +229,7 @@ static void test_commands_of_a_request(void)
 }
 
 /* Without its first split a request is not taken for another. */
-static void test_lost_beginnings(void)
+TEST(test_lost_beginnings, "requests whose beginning is lost are left out")
 {
 	put(0, CHARIO_STAGE_MAP, 2, 2, 10);
 	put(0, CHARIO_STAGE_POST, 2, 2, 11);
@@ -245,7 +245,7 @@ static void test_lost_beginnings(void)
 }
 
 /* An interrupt that came for another request is not this one's. */
-static void test_an_older_irq(void)
+TEST(test_an_older_irq, "an interrupt before the post is of another request")
 {
 	put(0, CHARIO_STAGE_SPLIT, 1, 1, 10);
 	put(0, CHARIO_STAGE_IRQ, none, none, 11);
@@ -257,7 +257,7 @@ static void test_an_older_irq(void)
 	EQUAL(requests[0].first_ns[CHARIO_STAGE_IRQ], 0);
 }
 
-static void test_doorbell_of_many(void)
+TEST(test_doorbell_of_many, "one doorbell for several requests")
 {
 	put(0, CHARIO_STAGE_SPLIT, 1, 1, 10);
 	put(0, CHARIO_STAGE_POST, 1, 1, 11);
@@ -274,7 +274,7 @@ static void test_doorbell_of_many(void)
 	EQUAL(requests[1].last_ns[CHARIO_STAGE_DOORBELL], 14);
 }
 
-static void test_quantiles(void)
+TEST(test_quantiles, "quantiles are the value of the nearest rank")
 {
 	struct chario_timeline_quantiles q;
 	uint64_t values[2000];
@@ -297,7 +297,7 @@ static void test_quantiles(void)
 	EQUAL(chario_timeline_measure(values, 1, &q, 8), -EINVAL);
 }
 
-static void test_names(void)
+TEST(test_names, "names of stages")
 {
 	SAME_TEXT(chario_timeline_stage_name(CHARIO_STAGE_ENTER), "enter");
 	SAME_TEXT(chario_timeline_stage_name(CHARIO_STAGE_FINISH), "finish");
@@ -305,7 +305,7 @@ static void test_names(void)
 	CHECK(!chario_timeline_stage_name(CHARIO_TIMELINE_STAGES));
 }
 
-static void test_join_the_parent(void)
+TEST(test_join_the_parent, "a program joins the timeline of its parent")
 {
 	int null = open("/dev/null", O_RDWR), empty = memfd_create("empty", 0);
 	struct chario_timeline *joined;
@@ -334,24 +334,6 @@ static void test_join_the_parent(void)
 	EQUAL(seen[0].result, 5);
 }
 
-static const struct tap_test tests[] = {
-	{ "open, control, and what is refused", test_open },
-	{ "a layout that is not known is refused", test_unknown_layout },
-	{ "records of a later kernel are longer", test_longer_records },
-	{ "rings are merged by time", test_rings_are_merged },
-	{ "at one time a ring keeps its order", test_a_ring_keeps_its_order },
-	{ "what has been overwritten is counted", test_overwritten },
-	{ "tags", test_tags },
-	{ "records become requests", test_a_request },
-	{ "a request of several commands", test_commands_of_a_request },
-	{ "requests whose beginning is lost are left out", test_lost_beginnings },
-	{ "an interrupt before the post is of another request", test_an_older_irq },
-	{ "one doorbell for several requests", test_doorbell_of_many },
-	{ "quantiles are the value of the nearest rank", test_quantiles },
-	{ "names of stages", test_names },
-	{ "a program joins the timeline of its parent", test_join_the_parent },
-};
-
 static void begin(void)
 {
 	end_at = 0;
@@ -371,4 +353,4 @@ static void end(void)
 	fake_end();
 }
 
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)
