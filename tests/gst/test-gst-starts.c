@@ -3,11 +3,8 @@
  * Starts of a sink: what becomes of the recording that is there, and of the buffers where
  * little memory can be locked.
  */
-#include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "lab.h"
 #include "tap.h"

@@ -7,14 +7,11 @@
  */
 #include <chario/reader.h>
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <liburing.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "lab.h"
 #include "tap.h"

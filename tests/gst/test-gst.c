@@ -3,7 +3,6 @@
  * The elements of GStreamer as a program uses them: counters, messages, seeks.
  */
 #include <chario/reader.h>
-#include <fcntl.h>
 
 #include "lab.h"
 #include "tap.h"

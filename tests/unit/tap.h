@@ -11,10 +11,16 @@
 #ifndef CHARIO_TAP_H
 #define CHARIO_TAP_H
 
+/* What nearly every test needs comes with this header. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct tap_test {
 	const char *claim;

@@ -2,11 +2,6 @@
 /*
  * The user's own keys and values of an area.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <chario/area.h>
 
 #include "log-device.h"

@@ -2,10 +2,7 @@
 /*
  * A drive goes to CharIO and back, and stays where it was when anything fails.
  */
-#include <errno.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <chario/bind.h>
 #include <chario/list.h>

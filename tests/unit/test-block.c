@@ -3,14 +3,12 @@
  * Block devices, without rights or a disk: a plain file, and system calls that answer as
  * a block device does.
  */
-#include <errno.h>
 #include <liburing.h>
 #include <linux/fs.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "device/file.h"
 #include "fake.h"

@@ -2,11 +2,8 @@
 /*
  * Buffers of devices without a kernel module: a plain file, and one of a test's own.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "device/ops.h"
 #include "file-rig.h"

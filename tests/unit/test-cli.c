@@ -4,8 +4,6 @@
  *
  * CHARIO names a build of it that runs on the fake machine.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <json-c/json.h>
 
 #include <chario/health.h>

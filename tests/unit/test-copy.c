@@ -5,15 +5,11 @@
  */
 #include <chario/copy.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "device/ops.h"
 #include "store-rig.h"

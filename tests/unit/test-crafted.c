@@ -5,8 +5,6 @@
  * ends.
  */
 #include <endian.h>
-#include <errno.h>
-#include <fcntl.h>
 
 #include <chario/area.h>
 #include <chario/buffer.h>

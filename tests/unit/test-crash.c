@@ -7,9 +7,6 @@
  * that had not been, or was being written, some sectors and others not.  Every
  * record that was reported durable has to be there, and no record may be wrong.
  */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "log-cuts.h"
 #include "stream/format.h"
 #include "tap.h"

@@ -2,8 +2,6 @@
 /*
  * The checksum is CRC-32C and goes on where it was left.
  */
-#include <stdlib.h>
-
 #include "store/crc32c.h"
 #include "tap.h"
 

@@ -2,9 +2,6 @@
 /*
  * Opening disks by their names, and the ioctls behind the functions.
  */
-#include <errno.h>
-#include <fcntl.h>
-
 #include <chario/bind.h>
 #include <chario/device.h>
 #include <chario/health.h>

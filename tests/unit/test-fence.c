@@ -4,15 +4,10 @@
  * is still on its way.  That keeps the file open which the transfers use; here a process that
  * has nothing else of it stands for that.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <chario/area.h>
 #include <chario/check.h>

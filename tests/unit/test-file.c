@@ -3,11 +3,8 @@
  * Plain files as devices: opening, what they say of themselves, and the rules of a
  * transfer.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <chario/buffer.h>
 #include <chario/health.h>

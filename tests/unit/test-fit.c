@@ -2,10 +2,6 @@
 /*
  * How much of an area holds data, whatever the length of records.
  */
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tap.h"
 #include "tape-rig.h"
 

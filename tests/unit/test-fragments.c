@@ -3,10 +3,6 @@
  * A record whose number comes again because it was cut off is not put together with the
  * one that has its number.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tap.h"
 #include "tape-rig.h"
 

@@ -4,10 +4,7 @@
  * may still be with it.  Neither the memory nor the place on the disk is used again
  * before it says that it is done.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 
 #include <chario/area.h>
 

@@ -2,8 +2,6 @@
 /*
  * What is found on a machine: disks, drives, the module, and words for errors.
  */
-#include <errno.h>
-
 #include <chario/bind.h>
 #include <chario/drive.h>
 #include <chario/error.h>

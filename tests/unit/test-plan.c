@@ -2,10 +2,6 @@
 /*
  * A plan gives the commands and the errors that the call would give.
  */
-#include <errno.h>
-#include <stdint.h>
-#include <unistd.h>
-
 #include <chario/plan.h>
 
 #include "tap.h"

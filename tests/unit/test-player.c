@@ -6,9 +6,7 @@
  */
 #include <chario/player.h>
 
-#include <errno.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "system/sys.h"
 #include "tap.h"

@@ -5,15 +5,12 @@
  * Each test runs with io_uring and with threads.  Where the machine has no
  * io_uring, it runs with threads twice, and says so.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include <liburing.h>
 

@@ -2,14 +2,10 @@
 /*
  * Recorders: what a pipe or a socket gives becomes a recording on a disk in memory.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "recorder-rig.h"
 #include "tap.h"

@@ -3,12 +3,6 @@
  * What is left of a store whose header is damaged: nothing else comes to life in its place, and
  * what its table says is enough to have it back.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "store-exercise.h"
 #include "store-rig.h"
 #include "store/inner.h"

@@ -2,10 +2,6 @@
 /*
  * What a ring keeps whose records have no checksum: all that nobody can have torn.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tap.h"
 #include "tape-rig.h"
 

@@ -4,10 +4,6 @@
  * with the drive, which uses the memory and the place on the disk until it says that it is
  * done.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-
 #include "copy/slots.h"
 #include "device/ops.h"
 #include "store-rig.h"

@@ -7,8 +7,6 @@
  * whether a command may go on across it.  It is slow and has no arithmetic to
  * get wrong.
  */
-#include <stdint.h>
-
 #include "split.h"
 #include "tap.h"
 

@@ -3,11 +3,6 @@
  * Bounds of a store: where an area ends, which blocks a table has, how many changes a note
  * keeps, how much is copied at once, and which holes are long enough.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <chario/area.h>
 
 #include "store/inner.h"

@@ -6,9 +6,6 @@
  * A power cut between the two writes of a change leaves the newer one first; a change
  * that was taken back leaves it second.
  */
-#include <errno.h>
-#include <fcntl.h>
-
 #include "store-wreck.h"
 #include "tap.h"
 

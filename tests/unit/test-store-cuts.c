@@ -5,10 +5,7 @@
  *
  * SEED=N repeats a run, CUTS=N says how many cuts there are to be.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "log-cuts.h"
 #include "store/inner.h"

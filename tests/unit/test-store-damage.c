@@ -6,8 +6,6 @@
  *
  * SEED=N repeats a run.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 
 #include "store-exercise.h"

@@ -5,10 +5,7 @@
  * Whatever fails, the error comes back, the store that is open goes on with what
  * is on the disk, and who opens it later finds the old or the new state.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "log-device.h"
 #include "store/inner.h"

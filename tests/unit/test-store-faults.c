@@ -5,11 +5,7 @@
  *
  * SEED=N repeats a run.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stddef.h>
-#include <stdlib.h>
 
 #include "store-exercise.h"
 #include "store/area-inner.h"

@@ -3,10 +3,6 @@
  * A change of two blocks of the table happens as a whole or not at all, whichever of its
  * writes fails, and whatever reached the disk of that.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
 #include "store/inner.h"
 #include "store-rig.h"
 #include "tap.h"

@@ -3,13 +3,8 @@
  * Whose a store is: of the file and not of its path, of the process and not of its
  * children, of nobody while it is made.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <chario/area.h>
 #include <chario/check.h>

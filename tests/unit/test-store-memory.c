@@ -3,10 +3,6 @@
  * No memory is left for what a change has made of the table: it is made all the same, and
  * what is in memory is made anew before it is used.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-
 #include <chario/area.h>
 
 #include "store-rig.h"

@@ -3,10 +3,6 @@
  * A store that changes while areas are in it: resize, defragment, fill; by two who
  * have it open; on a disk that has another length than before.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-
 #include <chario/area.h>
 
 #include "store/area-inner.h"

@@ -3,9 +3,6 @@
  * Readers that are overtaken: an area is replaced between any two reads of who looks it up,
  * and is there all the same.  The linker has reads of the table pass through here.
  */
-#include <fcntl.h>
-#include <stdio.h>
-
 #include "store-rig.h"
 #include "store/area-inner.h"
 #include "store/inner.h"

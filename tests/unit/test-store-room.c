@@ -3,10 +3,7 @@
  * A store in a file that gets no room: the table is as long as the file, and a file
  * system or a limit refuses to write some of it.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <chario/check.h>
 #include <chario/store.h>

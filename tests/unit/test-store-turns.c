@@ -4,12 +4,7 @@
  *
  * Nothing here depends on how long something takes; the alarm ends what hangs.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "device/ops.h"
 #include "store/inner.h"

@@ -3,10 +3,6 @@
  * What a store does when nothing goes wrong but its callers: every function and
  * every error that its headers promise.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-
 #include <chario/area.h>
 
 #include "store/area-inner.h"

@@ -2,7 +2,6 @@
 /*
  * Records from buffers that are not the stream's are not copied.
  */
-#include <errno.h>
 #include <poll.h>
 
 #include "queue/queue.h"

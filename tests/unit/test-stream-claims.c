@@ -3,9 +3,6 @@
  * What a stream says of the disk is so: of what is durable, and of what it has not
  * touched yet.
  */
-#include <errno.h>
-#include <unistd.h>
-
 #include "queue/queue.h"
 #include "stream/inner.h"
 #include "tap.h"

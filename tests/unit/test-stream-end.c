@@ -2,12 +2,6 @@
 /*
  * How a recording ended: what is damaged at its end is missed.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "store/crc32c.h"
 #include "store/format.h"
 #include "tap.h"

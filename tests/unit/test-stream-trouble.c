@@ -2,9 +2,6 @@
 /*
  * A disk that is slow, or fails: the producer is told before it is too late.
  */
-#include <errno.h>
-#include <unistd.h>
-
 #include "stream/inner.h"
 #include "tap.h"
 #include "tape-rig.h"

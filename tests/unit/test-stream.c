@@ -2,7 +2,6 @@
 /*
  * A stream records what it is given, and its reader finds that.
  */
-#include <errno.h>
 #include <pthread.h>
 
 #include "tap.h"

@@ -3,11 +3,7 @@
  * Reading a timeline: rings merged by time, records joined to requests, tags,
  * and how values are spread.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <chario/timeline.h>
 

@@ -3,12 +3,6 @@
  * A recording of which a block cannot be read: the other records are read, and what may be
  * there is not written over.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "store/area-inner.h"
 #include "stream/format.h"
 #include "tap.h"

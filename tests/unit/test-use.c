@@ -2,8 +2,6 @@
 /*
  * Every way in which a drive can be in use is found and named.
  */
-#include <errno.h>
-
 #include <chario/use.h>
 
 #include "fake.h"

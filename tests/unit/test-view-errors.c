@@ -4,12 +4,9 @@
  */
 #include <chario/probe.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/mman.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "scratch.h"
 #include "system/sys.h"

@@ -3,13 +3,10 @@
  * Views, with changes known in the way that TRACKING names: marks,
  * write-protect or compare.  A kernel that does not have it says so by skipping all.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "scratch.h"
 #include "tap.h"

@@ -4,9 +4,6 @@
  * window before it are durable.  The search for the head relies on it.
  */
 #include <endian.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "store/area-inner.h"
 #include "stream/format.h"
