@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define FOR_EVER_NS 1000000000000
 
@@ -18,8 +19,15 @@ const struct chario_stream_options rig_small = {
 
 void rig_begin(uint64_t area_bytes, bool cached)
 {
+	/* Against hanging for ever. */
+	alarm(300);
 	rig.disk = lab_make_disk(area_bytes, cached);
 	rig.store = lab_open_store(rig.disk);
+}
+
+void rig_begin_usual(void)
+{
+	rig_begin(RIG_BYTES, true);
 }
 
 void rig_end(void)

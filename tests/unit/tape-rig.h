@@ -40,8 +40,9 @@ extern struct tape_rig rig;
 /* Small segments, and nothing happens by time that a test does not ask for. */
 extern const struct chario_stream_options rig_small;
 
-/* A disk with one area and no recording; and the end of all that there is. */
+/* A disk with one area and no recording, as most tests have it; and the end of all that there is. */
 void rig_begin(uint64_t area_bytes, bool cached);
+void rig_begin_usual(void);
 void rig_end(void);
 
 int rig_open(const struct chario_stream_options *options);

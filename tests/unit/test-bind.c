@@ -41,6 +41,21 @@ static void check_untouched(void)
 	CHECK(!fake_exists("/dev/chardisk0"));
 }
 
+static void check_refused(int err, enum chario_bind_step step)
+{
+	EQUAL(bind_drive(0), err);
+	EQUAL(result.step, step);
+	check_untouched();
+}
+
+/* Claim that a bind ends at a step, and that what was done before it is undone. */
+static void check_undone(int err, enum chario_bind_step step)
+{
+	check_refused(err, step);
+	EQUAL(result.restored, 1);
+	SAME_TEXT(result.driver, "nvme");
+}
+
 TEST(test_there_and_back, "a drive goes to chario and comes back as it was")
 {
 	EQUAL(bind_drive(0), 0);
@@ -81,9 +96,7 @@ TEST(test_module_is_loaded, "the module is loaded when it is not")
 TEST(test_module_missing, "without the module the drive is left alone")
 {
 	fake_module_is_not_installed();
-	EQUAL(bind_drive(0), -ENOENT);
-	EQUAL(result.step, CHARIO_BIND_MODULE);
-	check_untouched();
+	check_refused(-ENOENT, CHARIO_BIND_MODULE);
 }
 
 TEST(test_drive_without_driver, "a drive without a driver can be bound")
@@ -100,9 +113,7 @@ TEST(test_drive_without_driver, "a drive without a driver can be bound")
 TEST(test_used_drive_stays, "a drive in use stays, and no module is loaded for it")
 {
 	fake_mount("259:1", "/data", "ext4", "/dev/nvme0n1p1", "rw");
-	EQUAL(bind_drive(0), -EBUSY);
-	EQUAL(result.step, CHARIO_BIND_CHECK);
-	check_untouched();
+	check_refused(-EBUSY, CHARIO_BIND_CHECK);
 	fake_module_is_not_installed();
 	EQUAL(bind_drive(0), -EBUSY);
 	CHECK(!fake_exists("/sys/module/chario"));
@@ -119,28 +130,20 @@ TEST(test_used_drive_forced, "a drive in use goes when forced")
 TEST(test_exclusive_open_stays, "a drive in exclusive use stays")
 {
 	fake_busy("nvme0n1");
-	EQUAL(bind_drive(0), -EBUSY);
-	EQUAL(result.step, CHARIO_BIND_CHECK);
-	check_untouched();
+	check_refused(-EBUSY, CHARIO_BIND_CHECK);
 }
 
 TEST(test_taken_after_look, "a drive that is mounted behind our back stays")
 {
 	fake_busy_after_look("nvme0n1");
-	EQUAL(bind_drive(0), -EBUSY);
-	EQUAL(result.step, CHARIO_BIND_CHECK);
-	check_untouched();
+	check_refused(-EBUSY, CHARIO_BIND_CHECK);
 }
 
-/* Each write of a bind fails once; what was done before it is undone. */
+/* Each write of a bind fails once. */
 static void check_failure(const char *path, int error, enum chario_bind_step step)
 {
 	fake_fail_write(path, error);
-	EQUAL(bind_drive(0), -error);
-	EQUAL(result.step, step);
-	EQUAL(result.restored, 1);
-	SAME_TEXT(result.driver, "nvme");
-	check_untouched();
+	check_undone(-error, step);
 }
 
 TEST(test_override_fails, "undone: the override cannot be written")
@@ -161,28 +164,20 @@ TEST(test_attach_fails, "undone: chario refuses the drive")
 TEST(test_disks_do_not_appear, "undone: no disk appears")
 {
 	fake_disks_do_not_appear();
-	EQUAL(bind_drive(0), -ETIMEDOUT);
-	EQUAL(result.step, CHARIO_BIND_APPEAR);
-	EQUAL(result.restored, 1);
-	check_untouched();
+	check_undone(-ETIMEDOUT, CHARIO_BIND_APPEAR);
 }
 
 /* dd has left a file there while the drive was away: there is no node then. */
 TEST(test_foreign_node, "undone: a file stands where its node should be")
 {
 	fake_file("250:0\n", "/sys/devices/pci0000:00/" FAKE_ADDRESS "/chario/chardisk0/dev");
-	EQUAL(bind_drive(0), -ENOTBLK);
-	EQUAL(result.step, CHARIO_BIND_APPEAR);
-	EQUAL(result.restored, 1);
-	check_untouched();
+	check_undone(-ENOTBLK, CHARIO_BIND_APPEAR);
 }
 
 TEST(test_note_fails, "untouched: the note cannot be written")
 {
 	fake_file("", "/run/chario");
-	EQUAL(bind_drive(0), -ENOTDIR);
-	EQUAL(result.step, CHARIO_BIND_REMEMBER);
-	check_untouched();
+	check_refused(-ENOTDIR, CHARIO_BIND_REMEMBER);
 }
 
 TEST(test_earlier_override_comes_back, "an earlier override comes back")

@@ -121,10 +121,16 @@ static bool has_content(uint64_t offset, size_t bytes)
 	return same;
 }
 
+/* A copy returns a status, and says at which step it has ended. */
+#define ENDS(call, status, last)        \
+	do {                            \
+		EQUAL(call, status);    \
+		EQUAL(copy.step, last); \
+	} while (0)
+
 TEST(test_in, "a file becomes an area")
 {
-	EQUAL(chario_copy_in(area, file, &copy), 0);
-	EQUAL(copy.step, CHARIO_COPY_DONE);
+	ENDS(chario_copy_in(area, file, &copy), 0, CHARIO_COPY_DONE);
 	EQUAL(copy.read_bytes, BYTES);
 	EQUAL(copy.written_bytes, BYTES);
 	EQUAL(calls.last, BYTES);
@@ -141,8 +147,7 @@ TEST(test_out, "an area becomes a file")
 	EQUAL(ftruncate(file, 0), 0);
 	EQUAL(lseek(file, 5, SEEK_SET), 5);
 	prepare();
-	EQUAL(chario_copy_out(area, file, &copy), 0);
-	EQUAL(copy.step, CHARIO_COPY_DONE);
+	ENDS(chario_copy_out(area, file, &copy), 0, CHARIO_COPY_DONE);
 	EQUAL(copy.read_bytes, BYTES);
 	EQUAL(copy.written_bytes, BYTES);
 	EQUAL(calls.last, BYTES);
@@ -206,8 +211,7 @@ TEST(test_pipe, "a pipe gives its bytes in pieces of any length")
 TEST(test_end, "a file that ends before is told")
 {
 	EQUAL(ftruncate(file, 3 * PIECE + 10), 0);
-	EQUAL(chario_copy_in(area, file, &copy), -ENODATA);
-	EQUAL(copy.step, CHARIO_COPY_END);
+	ENDS(chario_copy_in(area, file, &copy), -ENODATA, CHARIO_COPY_END);
 	EQUAL(copy.read_bytes, 3 * PIECE + 10);
 	EQUAL(copy.written_bytes, 3 * PIECE);
 	CHECK(has_content(0, 3 * PIECE));
@@ -218,8 +222,7 @@ TEST(test_end, "a file that ends before is told")
 TEST(test_stop_in, "a copy into an area is ended by its callback")
 {
 	calls.stop_at = 2 * PIECE;
-	EQUAL(chario_copy_in(area, file, &copy), STOPPED);
-	EQUAL(copy.step, CHARIO_COPY_DONE);
+	ENDS(chario_copy_in(area, file, &copy), STOPPED, CHARIO_COPY_DONE);
 	EQUAL(calls.last, 2 * PIECE);
 	CHECK(copy.written_bytes >= 2 * PIECE && copy.written_bytes < BYTES);
 	EQUAL(copy.read_bytes, copy.written_bytes);
@@ -230,8 +233,7 @@ TEST(test_stop_in, "a copy into an area is ended by its callback")
 TEST(test_stop_out, "so is one out of it")
 {
 	calls.stop_at = 2 * PIECE;
-	EQUAL(chario_copy_out(area, file, &copy), STOPPED);
-	EQUAL(copy.step, CHARIO_COPY_DONE);
+	ENDS(chario_copy_out(area, file, &copy), STOPPED, CHARIO_COPY_DONE);
 	EQUAL(copy.written_bytes, 2 * PIECE);
 	EQUAL(lseek(file, 0, SEEK_CUR), 2 * PIECE);
 }
@@ -253,8 +255,7 @@ TEST(test_update, "an update writes the blocks that differ")
 
 	EQUAL(chario_copy_in(area, file, &copy), 0);
 	change(offsets, 5);
-	EQUAL(chario_copy_update(area, file, &copy), 0);
-	EQUAL(copy.step, CHARIO_COPY_DONE);
+	ENDS(chario_copy_update(area, file, &copy), 0, CHARIO_COPY_DONE);
 	EQUAL(copy.read_bytes, BYTES);
 	EQUAL(copy.written_bytes, BYTES);
 	EQUAL(copy.changed_bytes, 4 * BLOCK);
@@ -279,8 +280,7 @@ TEST(test_update_end, "an update that ends before")
 	EQUAL(chario_copy_in(area, file, &copy), 0);
 	change(offsets, 3);
 	EQUAL(ftruncate(file, 2 * PIECE + 10), 0);
-	EQUAL(chario_copy_update(area, file, &copy), -ENODATA);
-	EQUAL(copy.step, CHARIO_COPY_END);
+	ENDS(chario_copy_update(area, file, &copy), -ENODATA, CHARIO_COPY_END);
 	EQUAL(copy.read_bytes, 2 * PIECE + 10);
 	EQUAL(copy.written_bytes, 2 * PIECE);
 	EQUAL(copy.changed_bytes, 2 * BLOCK);
@@ -301,18 +301,15 @@ TEST(test_update_errors, "errors of an update")
 	EQUAL(chario_copy_in(area, file, &copy), 0);
 	change(offsets, 2);
 	disk->faults = (struct log_faults){ .write = { 1, LOG_FOR_EVER }, .error = -EIO };
-	EQUAL(chario_copy_update(area, file, &copy), -EIO);
-	EQUAL(copy.step, CHARIO_COPY_WRITE);
+	ENDS(chario_copy_update(area, file, &copy), -EIO, CHARIO_COPY_WRITE);
 	EQUAL(copy.written_bytes, 3 * PIECE);
 	EQUAL(copy.changed_bytes, BLOCK);
 	disk->faults = (struct log_faults){ .read = { 0, LOG_FOR_EVER }, .error = -EIO };
 	EQUAL(lseek(file, 0, SEEK_SET), 0);
-	EQUAL(chario_copy_update(area, file, &copy), -EIO);
-	EQUAL(copy.step, CHARIO_COPY_READ);
+	ENDS(chario_copy_update(area, file, &copy), -EIO, CHARIO_COPY_READ);
 	EQUAL(copy.written_bytes, 0);
 	disk->faults = (struct log_faults){ 0 };
-	EQUAL(chario_copy_update(area, -1, &copy), -EBADF);
-	EQUAL(copy.step, CHARIO_COPY_FILE);
+	ENDS(chario_copy_update(area, -1, &copy), -EBADF, CHARIO_COPY_FILE);
 }
 
 static void note_signal(int number)
@@ -360,18 +357,14 @@ TEST(test_file_errors, "errors of the file")
 	int ends[2];
 
 	EQUAL(pipe2(ends, O_CLOEXEC), 0);
-	EQUAL(chario_copy_in(area, ends[1], &copy), -EBADF);
-	EQUAL(copy.step, CHARIO_COPY_FILE);
-	EQUAL(chario_copy_out(area, ends[0], &copy), -EBADF);
-	EQUAL(copy.step, CHARIO_COPY_FILE);
+	ENDS(chario_copy_in(area, ends[1], &copy), -EBADF, CHARIO_COPY_FILE);
+	ENDS(chario_copy_out(area, ends[0], &copy), -EBADF, CHARIO_COPY_FILE);
 	copy.flags = CHARIO_COPY_SAME_OFFSET;
-	EQUAL(chario_copy_in(area, ends[0], &copy), -ESPIPE);
-	EQUAL(copy.step, CHARIO_COPY_FILE);
+	ENDS(chario_copy_in(area, ends[0], &copy), -ESPIPE, CHARIO_COPY_FILE);
 	copy.flags = 0;
 	signal(SIGPIPE, SIG_IGN);
 	close(ends[0]);
-	EQUAL(chario_copy_out(area, ends[1], &copy), -EPIPE);
-	EQUAL(copy.step, CHARIO_COPY_FILE);
+	ENDS(chario_copy_out(area, ends[1], &copy), -EPIPE, CHARIO_COPY_FILE);
 	EQUAL(copy.written_bytes, 0);
 	close(ends[1]);
 }
@@ -380,13 +373,11 @@ TEST(test_area_errors, "errors of the area")
 {
 	disk->faults.write = (struct log_fault){ .after = 5, .times = LOG_FOR_EVER };
 	disk->faults.error = -EIO;
-	EQUAL(chario_copy_in(area, file, &copy), -EIO);
-	EQUAL(copy.step, CHARIO_COPY_WRITE);
+	ENDS(chario_copy_in(area, file, &copy), -EIO, CHARIO_COPY_WRITE);
 	CHECK(copy.written_bytes <= 5 * PIECE && copy.written_bytes % PIECE == 0);
 	CHECK(has_content(0, (size_t)copy.written_bytes));
 	disk->faults = (struct log_faults){ .read = { 0, LOG_FOR_EVER }, .error = -EIO };
-	EQUAL(chario_copy_out(area, file, &copy), -EIO);
-	EQUAL(copy.step, CHARIO_COPY_READ);
+	ENDS(chario_copy_out(area, file, &copy), -EIO, CHARIO_COPY_READ);
 	EQUAL(copy.written_bytes, 0);
 }
 
@@ -396,8 +387,7 @@ TEST(test_both, "an error of the area counts more than the end of the file")
 	EQUAL(ftruncate(file, 2 * PIECE + 10), 0);
 	disk->faults.write = (struct log_fault){ .times = LOG_FOR_EVER };
 	disk->faults.error = -EIO;
-	EQUAL(chario_copy_in(area, file, &copy), -EIO);
-	EQUAL(copy.step, CHARIO_COPY_WRITE);
+	ENDS(chario_copy_in(area, file, &copy), -EIO, CHARIO_COPY_WRITE);
 	EQUAL(copy.written_bytes, 0);
 }
 
@@ -409,8 +399,7 @@ TEST(test_arguments, "arguments that cannot be")
 	EQUAL(chario_copy_in(area, file, &copy), -EINVAL);
 	prepare();
 	copy.flags = 1U << 31;
-	EQUAL(chario_copy_in(area, file, &copy), -EINVAL);
-	EQUAL(copy.step, CHARIO_COPY_START);
+	ENDS(chario_copy_in(area, file, &copy), -EINVAL, CHARIO_COPY_START);
 	copy.flags = CHARIO_COPY_SAME_OFFSET;
 	EQUAL(chario_copy_out(area, file, &copy), -EINVAL);
 	prepare();
@@ -426,8 +415,7 @@ TEST(test_arguments, "arguments that cannot be")
 	EQUAL(calls.nr, 0);
 	prepare();
 	EQUAL(chario_area_open(store, "area", O_RDONLY, &reader), 0);
-	EQUAL(chario_copy_in(reader, file, &copy), -EROFS);
-	EQUAL(copy.step, CHARIO_COPY_START);
+	ENDS(chario_copy_in(reader, file, &copy), -EROFS, CHARIO_COPY_START);
 	EQUAL(chario_copy_update(reader, file, &copy), -EROFS);
 	chario_area_close(reader);
 }
@@ -435,12 +423,9 @@ TEST(test_arguments, "arguments that cannot be")
 TEST(test_memory, "too little memory")
 {
 	most_bytes = PIECE - 1;
-	EQUAL(chario_copy_in(area, file, &copy), -ENOMEM);
-	EQUAL(copy.step, CHARIO_COPY_START);
-	EQUAL(chario_copy_out(area, file, &copy), -ENOMEM);
-	EQUAL(copy.step, CHARIO_COPY_START);
-	EQUAL(chario_copy_update(area, file, &copy), -ENOMEM);
-	EQUAL(copy.step, CHARIO_COPY_START);
+	ENDS(chario_copy_in(area, file, &copy), -ENOMEM, CHARIO_COPY_START);
+	ENDS(chario_copy_out(area, file, &copy), -ENOMEM, CHARIO_COPY_START);
+	ENDS(chario_copy_update(area, file, &copy), -ENOMEM, CHARIO_COPY_START);
 	EQUAL(lseek(file, 0, SEEK_CUR), 0);
 }
 

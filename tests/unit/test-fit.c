@@ -10,8 +10,6 @@
 
 static void before(void)
 {
-	/* Against hanging for ever. */
-	alarm(300);
 	rig_begin(2 * MIB, true);
 }
 

@@ -10,8 +10,6 @@ static unsigned char *image;
 
 static void before(void)
 {
-	/* Against hanging for ever. */
-	alarm(300);
 	rig_begin(RIG_BYTES, true);
 	image = malloc(rig.disk->bytes);
 }

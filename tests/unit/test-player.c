@@ -89,8 +89,6 @@ static int wait_more(const struct chario_player *now, void *data)
 
 static void before(void)
 {
-	/* Against hanging for ever. */
-	alarm(300);
 	clock_ns = BEGIN_NS;
 	naps = waits = faults = nr_taken = last_record = last_wait = last_fault = 0;
 	at_wait = NULL;
@@ -103,6 +101,13 @@ static void before(void)
 		.data = &player,
 	};
 }
+
+/* A run returns a status, and the player says why it has ended. */
+#define ENDS(status, why)               \
+	do {                            \
+		EQUAL(run(), status);   \
+		EQUAL(player.end, why); \
+	} while (0)
 
 /* Record a record of a time, or with a time of its own if that is 0. */
 static int record_at(uint64_t sequence, uint64_t time_ns, unsigned int flags)
@@ -146,16 +151,14 @@ static bool took(uint64_t from, uint64_t to)
 TEST(test_all, "all records are given, up to the newest")
 {
 	EQUAL(begin(20), 0);
-	EQUAL(run(), 0);
-	EQUAL(player.end, CHARIO_PLAYER_SOURCE);
+	ENDS(0, CHARIO_PLAYER_SOURCE);
 	CHECK(took(0, 20));
 	EQUAL(player.missing + player.errors, 0);
 	EQUAL(naps + waits, 0);
 	/* The reader is behind the last record, and a run counts its own records. */
 	EQUAL(rig_close(), 0);
 	nr_taken = 0;
-	EQUAL(run(), 0);
-	EQUAL(player.end, CHARIO_PLAYER_SOURCE);
+	ENDS(0, CHARIO_PLAYER_SOURCE);
 	CHECK(took(0, 0));
 }
 
@@ -163,21 +166,18 @@ TEST(test_limits, "a player ends at its limits and by its callback")
 {
 	EQUAL(begin_ended(20), 0);
 	player.limit_records = 3;
-	EQUAL(run(), 0);
-	EQUAL(player.end, CHARIO_PLAYER_LIMIT);
+	ENDS(0, CHARIO_PLAYER_LIMIT);
 	CHECK(took(0, 3));
 	player.limit_records = 0;
 	/* The time of a record is its number and 1. */
 	player.until_ns = 7;
 	nr_taken = 0;
-	EQUAL(run(), 0);
-	EQUAL(player.end, CHARIO_PLAYER_LIMIT);
+	ENDS(0, CHARIO_PLAYER_LIMIT);
 	CHECK(took(3, 7));
 	EQUAL(chario_reader_seek(rig.reader, 8), 0);
 	player.limit_records = last_record = 1;
 	player.until_ns = nr_taken = 0;
-	EQUAL(run(), STOPPED);
-	EQUAL(player.end, CHARIO_PLAYER_STOPPED);
+	ENDS(STOPPED, CHARIO_PLAYER_STOPPED);
 	CHECK(took(8, 9));
 }
 
@@ -239,8 +239,7 @@ TEST(test_error_limit, "a player ends after too many errors")
 {
 	EQUAL(begin_ended(20), 0);
 	break_reads(LOG_FOR_EVER, -ETIMEDOUT);
-	EQUAL(run(), -ETIMEDOUT);
-	EQUAL(player.end, CHARIO_PLAYER_READ);
+	ENDS(-ETIMEDOUT, CHARIO_PLAYER_READ);
 	EQUAL(player.errors, 1);
 	EQUAL(faults, 0);
 	player.limit_errors = 5;
@@ -252,8 +251,7 @@ TEST(test_error_limit, "a player ends after too many errors")
 	EQUAL(player.errors, 6);
 	player.fault = fault;
 	last_fault = 7;
-	EQUAL(run(), STOPPED);
-	EQUAL(player.end, CHARIO_PLAYER_STOPPED);
+	ENDS(STOPPED, CHARIO_PLAYER_STOPPED);
 	EQUAL(player.errors, 2);
 }
 
@@ -263,8 +261,7 @@ TEST(test_memory, "a player ends without memory")
 	EQUAL(begin_ended(20), 0);
 	break_reads(LOG_FOR_EVER, -ENOMEM);
 	player.limit_errors = 5;
-	EQUAL(run(), -ENOMEM);
-	EQUAL(player.end, CHARIO_PLAYER_READ);
+	ENDS(-ENOMEM, CHARIO_PLAYER_READ);
 	EQUAL(player.errors, 1);
 	EQUAL(faults, 0);
 }
@@ -274,8 +271,7 @@ TEST(test_another_recording, "a player ends when its recording is gone")
 	EQUAL(begin_ended(20), 0);
 	EQUAL(rig_open(&rig_small), 0);
 	player.limit_errors = 5;
-	EQUAL(run(), -ESTALE);
-	EQUAL(player.end, CHARIO_PLAYER_READ);
+	ENDS(-ESTALE, CHARIO_PLAYER_READ);
 	EQUAL(player.errors, 1);
 }
 
@@ -316,8 +312,7 @@ TEST(test_stop_of_pace, "a wait for a record ends by its callback")
 
 	EQUAL(begin_paced(times_ns, 3), 0);
 	last_wait = 10;
-	EQUAL(run(), STOPPED);
-	EQUAL(player.end, CHARIO_PLAYER_STOPPED);
+	ENDS(STOPPED, CHARIO_PLAYER_STOPPED);
 	CHECK(took(0, 2));
 	EQUAL(waits, 10);
 }
@@ -365,8 +360,7 @@ TEST(test_follow, "a player follows a recording until it ends")
 	EQUAL(begin(5), 0);
 	player.flags = CHARIO_PLAYER_FOLLOW;
 	at_wait = grow;
-	EQUAL(run(), 0);
-	EQUAL(player.end, CHARIO_PLAYER_SOURCE);
+	ENDS(0, CHARIO_PLAYER_SOURCE);
 	CHECK(took(0, 8));
 	EQUAL(player.missing, 0);
 	/* No wait before the records that are there, and one call when the end is seen. */
@@ -378,8 +372,7 @@ TEST(test_stop_of_follow, "a wait for new records ends by its callback")
 	EQUAL(begin(5), 0);
 	player.flags = CHARIO_PLAYER_FOLLOW;
 	last_wait = 2;
-	EQUAL(run(), STOPPED);
-	EQUAL(player.end, CHARIO_PLAYER_STOPPED);
+	ENDS(STOPPED, CHARIO_PLAYER_STOPPED);
 	CHECK(took(0, 5));
 }
 
@@ -394,8 +387,7 @@ TEST(test_full, "a player follows a recording until its area is full")
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_open_reader(), 0);
 	player.flags = CHARIO_PLAYER_FOLLOW;
-	EQUAL(run(), 0);
-	EQUAL(player.end, CHARIO_PLAYER_SOURCE);
+	ENDS(0, CHARIO_PLAYER_SOURCE);
 	EQUAL(player.records, records);
 }
 
@@ -407,8 +399,7 @@ TEST(test_arguments, "arguments that cannot be")
 	player.size++;
 	player.end = CHARIO_PLAYER_READ;
 	player.flags = 1U << 31;
-	EQUAL(run(), -EINVAL);
-	EQUAL(player.end, CHARIO_PLAYER_START);
+	ENDS(-EINVAL, CHARIO_PLAYER_START);
 	player.flags = 0;
 	player.take = NULL;
 	EQUAL(run(), -EINVAL);

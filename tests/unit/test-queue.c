@@ -64,6 +64,14 @@ static int reap_all(unsigned int count)
 	return (int)done;
 }
 
+/* Moves what has been added, and returns how many transfers have ended. */
+static int move_all(unsigned int count)
+{
+	int err = chario_queue_submit(queue);
+
+	return err ? err : reap_all(count);
+}
+
 TEST_BOTH(test_arguments, "arguments")
 {
 	struct chario_queue *other;
@@ -93,8 +101,7 @@ TEST_BOTH(test_contents, "what is written is what is read")
 		EQUAL(results[i].result, BLOCK);
 		EQUAL(add(CHARIO_TRANSFER_READ, i * BLOCK, BLOCK, 0, i), 0);
 	}
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(DEPTH), DEPTH);
+	EQUAL(move_all(DEPTH), DEPTH);
 	for (size_t i = 0; i < SIZE; i++)
 		EQUAL(memory[i], (unsigned char)(i / 61));
 }
@@ -140,8 +147,7 @@ TEST_BOTH(test_full, "a queue that is full")
 	EQUAL(chario_queue_reap(queue, results, 0, -1), 0);
 	EQUAL(chario_queue_reap(queue, results, 1, -1), 1);
 	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, results[0].user), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(DEPTH), DEPTH);
+	EQUAL(move_all(DEPTH), DEPTH);
 }
 
 /* One bad transfer does not hold up those beside it. */
@@ -161,8 +167,7 @@ TEST_BOTH(test_errors, "errors")
 	EQUAL(add(9, 0, BLOCK, 0, 7), 0);
 	EQUAL(add(CHARIO_TRANSFER_READ, 0, 0, 0, 8), 0);
 	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 9), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(10), 10);
+	EQUAL(move_all(10), 10);
 	EQUAL(results[0].result, -ENOENT);
 	EQUAL(results[1].result, BLOCK);
 	EQUAL(results[2].result, -EINVAL);
@@ -179,8 +184,7 @@ TEST_BOTH(test_durable, "flush and FUA")
 {
 	EQUAL(add(CHARIO_TRANSFER_WRITE, 0, BLOCK, CHARIO_TRANSFER_FUA, 0), 0);
 	EQUAL(add(CHARIO_TRANSFER_FLUSH, 0, 0, 0, 1), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(2), 2);
+	EQUAL(move_all(2), 2);
 	EQUAL(results[0].result, BLOCK);
 	EQUAL(results[1].result, 0);
 }
@@ -247,14 +251,12 @@ TEST_BOTH(test_another_thread, "another thread takes over")
 	void *used;
 
 	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 0), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(1), 1);
+	EQUAL(move_all(1), 1);
 	EQUAL(pthread_create(&thread, NULL, use_elsewhere, NULL), 0);
 	EQUAL(pthread_join(thread, &used), 0);
 	CHECK(used == queue);
 	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 0), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(1), 1);
+	EQUAL(move_all(1), 1);
 }
 
 /* A transfer wakes the thread that takes it and who waits for it, not all the others. */
@@ -285,8 +287,7 @@ TEST_BOTH(test_a_write_that_is_cut, "a write that is cut")
 	EQUAL(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	EQUAL(add(CHARIO_TRANSFER_WRITE, BLOCK, 4 * BLOCK, 0, 0), 0);
 	EQUAL(add(CHARIO_TRANSFER_WRITE, 8 * BLOCK, BLOCK, 0, 1), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(2), 2);
+	EQUAL(move_all(2), 2);
 	EQUAL(setrlimit(RLIMIT_FSIZE, &before), 0);
 	EQUAL(results[0].result, BLOCK);
 	EQUAL(results[1].result, -EFBIG);
@@ -418,8 +419,7 @@ TEST_BOTH(test_a_file_that_was_cut, "a file that was cut")
 	EQUAL(ftruncate(chario_device_fd(device), 2 * (off_t)BLOCK), 0);
 	EQUAL(add(CHARIO_TRANSFER_READ, 4 * BLOCK, BLOCK, 0, 0), 0);
 	EQUAL(add(CHARIO_TRANSFER_READ, BLOCK, BLOCK, 0, 1), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(2), 2);
+	EQUAL(move_all(2), 2);
 	EQUAL(results[0].result, -ESTALE);
 	EQUAL(results[1].result, BLOCK);
 }

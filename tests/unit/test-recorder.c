@@ -14,8 +14,7 @@ TEST(test_bytes, "a stream of bytes is cut into records")
 {
 	EQUAL(give(0, 20), 0);
 	end_source();
-	EQUAL(run(), 0);
-	EQUAL(recorder.end, CHARIO_RECORDER_SOURCE);
+	ENDS(0, CHARIO_RECORDER_SOURCE);
 	EQUAL(recorder.taken_bytes, 20 * RECORD);
 	EQUAL(recorder.gaps, 0);
 	CHECK(rig_holds(0, 20));
@@ -26,8 +25,7 @@ TEST(test_limit, "a recorder ends at its limits")
 {
 	recorder.limit_bytes = 2 * RECORD + 5;
 	EQUAL(give(0, 4), 0);
-	EQUAL(run(), 0);
-	EQUAL(recorder.end, CHARIO_RECORDER_LIMIT);
+	ENDS(0, CHARIO_RECORDER_LIMIT);
 	EQUAL(recorder.taken_bytes, 2 * RECORD + 5);
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_look(), 0);
@@ -37,8 +35,7 @@ TEST(test_limit, "a recorder ends at its limits")
 	recorder.limit_ns = 1000000;
 	drop_source();
 	EQUAL(pipe(ends), 0);
-	EQUAL(run(), 0);
-	EQUAL(recorder.end, CHARIO_RECORDER_LIMIT);
+	ENDS(0, CHARIO_RECORDER_LIMIT);
 	EQUAL(recorder.taken_bytes, 0);
 }
 
@@ -78,8 +75,7 @@ TEST(test_pressure, "without room the source waits")
 	hold_disk(true);
 	recorder.progress = stop_at_wait;
 	EQUAL(give(0, 60), 0);
-	EQUAL(run(), STOPPED);
-	EQUAL(recorder.end, CHARIO_RECORDER_STOPPED);
+	ENDS(STOPPED, CHARIO_RECORDER_STOPPED);
 	EQUAL(recorder.waits, 1);
 	EQUAL(recorder.wait_ns, recorder.longest_wait_ns);
 	CHECK(recorder.wait_ns > 0);
@@ -117,8 +113,7 @@ TEST(test_full, "a full area")
 	}
 	EQUAL(err, -ENOSPC);
 	EQUAL(give(0, 1), 0);
-	EQUAL(run(), -ENOSPC);
-	EQUAL(recorder.end, CHARIO_RECORDER_FULL);
+	ENDS(-ENOSPC, CHARIO_RECORDER_FULL);
 	EQUAL(recorder.taken_bytes, 0);
 }
 
@@ -134,19 +129,16 @@ TEST(test_errors, "errors of the source and of the disk")
 	EQUAL(recorder.end, CHARIO_RECORDER_READ);
 	recorder.flags = CHARIO_RECORDER_DATAGRAMS;
 	EQUAL(give(0, 2), 0);
-	EQUAL(run(), -ENOTSOCK);
-	EQUAL(recorder.end, CHARIO_RECORDER_READ);
+	ENDS(-ENOTSOCK, CHARIO_RECORDER_READ);
 	recorder.flags = 0;
 	rig.disk->faults.write.times = LOG_FOR_EVER;
 	EQUAL(rig_record(0, 1, 10), 0);
 	EQUAL(rig_wait(), -EIO);
-	EQUAL(run(), -EIO);
-	EQUAL(recorder.end, CHARIO_RECORDER_WRITE);
+	ENDS(-EIO, CHARIO_RECORDER_WRITE);
 	rig.disk->faults.write.times = 0;
 	recorder.flags = CHARIO_RECORDER_DATAGRAMS;
 	EQUAL(make_sockets(SOCK_STREAM), 0);
-	EQUAL(run(), -EPROTOTYPE);
-	EQUAL(recorder.end, CHARIO_RECORDER_READ);
+	ENDS(-EPROTOTYPE, CHARIO_RECORDER_READ);
 }
 
 TEST(test_arguments, "arguments that cannot be")
@@ -156,14 +148,12 @@ TEST(test_arguments, "arguments that cannot be")
 	recorder.size++;
 	recorder.flags = 1U << 31;
 	recorder.end = CHARIO_RECORDER_LIMIT;
-	EQUAL(run(), -EINVAL);
-	EQUAL(recorder.end, CHARIO_RECORDER_START);
+	ENDS(-EINVAL, CHARIO_RECORDER_START);
 	recorder.flags = 0;
 	recorder.record_bytes = 0;
 	EQUAL(run(), -EINVAL);
 	recorder.record_bytes = chario_stream_room_bytes(rig.stream) + 1;
-	EQUAL(run(), -EINVAL);
-	EQUAL(recorder.end, CHARIO_RECORDER_START);
+	ENDS(-EINVAL, CHARIO_RECORDER_START);
 }
 
 TEST(test_child, "a child of fork() records nothing")

@@ -21,13 +21,6 @@ static const struct chario_stream_options *ring(unsigned int flags)
 	return &options;
 }
 
-static void before(void)
-{
-	/* Against hanging for ever. */
-	alarm(300);
-	rig_begin(RIG_BYTES, true);
-}
-
 /* Go on with the recording, and end it. */
 static int append(uint64_t from, uint64_t to)
 {
@@ -171,4 +164,4 @@ TEST(test_losses, "what was lost in earlier laps is known")
 	EQUAL(missing, 0);
 }
 
-TEST_MAIN(before, rig_end)
+TEST_MAIN(rig_begin_usual, rig_end)

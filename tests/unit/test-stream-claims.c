@@ -8,13 +8,6 @@
 #include "tap.h"
 #include "tape-rig.h"
 
-static void before(void)
-{
-	/* Against hanging for ever. */
-	alarm(300);
-	rig_begin(RIG_BYTES, true);
-}
-
 /* What a flush has failed for may be gone: another one that succeeds proves nothing. */
 TEST(test_flush_error, "a flush that fails is the last")
 {
@@ -253,4 +246,4 @@ TEST(test_no_memory, "a submission that was refused is made again")
 	EQUAL(rig_close(), 0);
 }
 
-TEST_MAIN(before, rig_end)
+TEST_MAIN(rig_begin_usual, rig_end)

@@ -12,13 +12,6 @@
 
 static struct chario_recording recording;
 
-static void before(void)
-{
-	/* Against hanging for ever. */
-	alarm(300);
-	rig_begin(RIG_BYTES, true);
-}
-
 static int record_all(unsigned int flags, uint64_t from, uint64_t to)
 {
 	struct chario_stream_options options = rig_small;
@@ -173,4 +166,4 @@ TEST(test_other_session, "what a table says of another recording")
 	EQUAL(recording.ended_ns, 0);
 }
 
-TEST_MAIN(before, rig_end)
+TEST_MAIN(rig_begin_usual, rig_end)

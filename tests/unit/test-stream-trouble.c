@@ -6,11 +6,6 @@
 #include "tap.h"
 #include "tape-rig.h"
 
-static void before(void)
-{
-	rig_begin(RIG_BYTES, true);
-}
-
 /* With all buffers on their way nothing is got, and nothing of a long record is left. */
 TEST(test_pressure, "without a free buffer the producer is told")
 {
@@ -116,4 +111,4 @@ TEST(test_late, "late segments are counted")
 	CHECK(rig.status.segment_ns[2] >= rig.status.segment_ns[0]);
 }
 
-TEST_MAIN(before, rig_end)
+TEST_MAIN(rig_begin_usual, rig_end)

@@ -7,11 +7,6 @@
 #include "tap.h"
 #include "tape-rig.h"
 
-static void before(void)
-{
-	rig_begin(RIG_BYTES, true);
-}
-
 TEST(test_options, "options are checked, the usual ones suit the area")
 {
 	static const struct {
@@ -226,4 +221,4 @@ TEST(test_threads, "others wait while the producer records")
 	}
 }
 
-TEST_MAIN(before, rig_end)
+TEST_MAIN(rig_begin_usual, rig_end)

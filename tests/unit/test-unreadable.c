@@ -15,13 +15,6 @@
 
 #define RECORDS (4 * IN_SEGMENT)
 
-static void before(void)
-{
-	/* Against hanging for ever. */
-	alarm(300);
-	rig_begin(RIG_BYTES, true);
-}
-
 static int record_all(unsigned int flags, uint64_t from, uint64_t to)
 {
 	struct chario_stream_options options = rig_small;
@@ -191,7 +184,7 @@ TEST(test_window, "nor over a window of places, and no further")
 {
 	pass_window(CHARIO_STREAM_RING);
 	rig_end();
-	before();
+	rig_begin_usual();
 	pass_window(0);
 }
 
@@ -230,4 +223,4 @@ TEST(test_full, "a recording that fills its area can be closed")
 	EQUAL(recording.ended, 1);
 }
 
-TEST_MAIN(before, rig_end)
+TEST_MAIN(rig_begin_usual, rig_end)
