@@ -28,9 +28,6 @@ static guint busy_us;
 int io_uring_queue_init_params(unsigned int entries, struct io_uring *ring,
 			       struct io_uring_params *params)
 {
-	(void)entries;
-	(void)ring;
-	(void)params;
 	return -ENOSYS;
 }
 
@@ -170,16 +167,14 @@ TEST(test_long_records_at_a_slow_disk, "records of several segments at a slow di
 	struct seen seen;
 
 	busy_us = 60000;
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	/* What says what it is comes before each. */
 	EQUAL(counter(pipeline, "records"), 24);
 	EQUAL(counter(pipeline, "lost"), 0);
 	drop(pipeline);
 	busy_us = 0;
 	pipeline = play(&seen, "");
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 8);
 	EQUAL(seen.discont, 0);
 	drop(pipeline);
@@ -197,8 +192,7 @@ TEST(test_a_flush_at_a_stalled_disk, "a flush while the disk stalls")
 	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	drop(pipeline);
 	pipeline = play(&seen, "");
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.first_pts, 0);
 	CHECK(seen.count > 150 && seen.count <= 300);
 	drop(pipeline);
@@ -277,8 +271,7 @@ TEST(test_an_end_beside_a_child, "an end while a child has all descriptors")
 				    image, AREA);
 	pid_t child;
 
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	child = fork_child();
 	CHECK(child > 0);
 	EQUAL(change(pipeline, GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);

@@ -16,8 +16,7 @@ TEST(test_counters, "a sink counts, and its end is durable")
 				    " ! chariosink name=sink store=%s area=a size=%llu",
 				    image, AREA);
 
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	/* Caps, segment, pictures; the end is told when all is durable. */
 	EQUAL(counter(pipeline, "records"), 32);
 	EQUAL(counter(pipeline, "durable-bytes"), counter(pipeline, "bytes"));
@@ -38,14 +37,12 @@ TEST(test_what_is_dropped_is_told, "what is dropped is counted and told")
 	struct seen seen;
 	guint told = 0;
 
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, &told, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, &told, NULL), GST_MESSAGE_EOS);
 	EQUAL(counter(pipeline, "lost"), 30);
 	CHECK(told >= 1);
 	drop(pipeline);
 	pipeline = play(&seen, "");
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 0);
 	drop(pipeline);
 }
@@ -81,8 +78,7 @@ TEST(test_a_gap_is_told, "a gap is a warning and a flag")
 	EQUAL(lose(5), 0);
 	EQUAL(record(10, "identity", "append=true"), GST_MESSAGE_EOS);
 	pipeline = play(&seen, "");
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, &warned), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, &warned), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 20);
 	EQUAL(warned, 1);
 	CHECK(seen.discont >= 1);
@@ -109,8 +105,7 @@ TEST(test_a_seek, "a seek to a time")
 	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
 	CHECK(gst_element_query_duration(pipeline, GST_FORMAT_TIME, &length));
 	EQUAL(length, 3 * GST_SECOND);
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 60);
 	EQUAL(seen.first_pts, GST_SECOND);
 	EQUAL(seen.first_running, 0);
@@ -128,8 +123,7 @@ TEST(test_a_seek_among_dependent_pictures, "a seek begins with a key picture")
 	pipeline = play(&seen, "");
 	CHECK(seek(pipeline, 1050 * GST_MSECOND));
 	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	/* Picture 30 is the key picture before the one of 1.05 s. */
 	EQUAL(seen.count, 60);
 	EQUAL(seen.first_flags & GST_BUFFER_FLAG_DELTA_UNIT, 0);
@@ -162,8 +156,7 @@ static void record_parts(const char *source, GstFormat format, gint64 end, struc
 	EQUAL(record_part(source, "size=33554432", format, end), GST_MESSAGE_EOS);
 	EQUAL(record_part(source, "append=true", format, end), GST_MESSAGE_EOS);
 	pipeline = play(seen, "");
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	drop(pipeline);
 }
 
@@ -195,8 +188,7 @@ TEST(test_a_seek_with_an_end, "a seek with an end ends there")
 	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
 	CHECK(gst_element_seek(pipeline, 1.0, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
 			       GST_SEEK_TYPE_SET, GST_SECOND, GST_SEEK_TYPE_SET, 2 * GST_SECOND));
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 30);
 	EQUAL(seen.first_pts, GST_SECOND);
 	drop(pipeline);
@@ -228,8 +220,7 @@ TEST(test_from_a_time, "from a time on")
 	source = gst_bin_get_by_name(GST_BIN(pipeline), "in");
 	g_object_set(source, "from-time", first_time() + 2 * GST_SECOND, NULL);
 	gst_object_unref(source);
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 30);
 	EQUAL(seen.first_pts, 2 * GST_SECOND);
 	EQUAL(seen.first_running, 0);

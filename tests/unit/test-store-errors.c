@@ -140,26 +140,21 @@ static void sweep(enum failure failure)
 	CHECK(number > CHANGES);
 }
 
-TEST(one_write_fails, "one write fails")
-{
-	sweep(WRITE_ONCE);
-}
+/* A test of its own for each way to fail. */
+#define SWEEP(failure, claim)        \
+	TEST(sweep_##failure, claim) \
+	{                            \
+		sweep(failure);      \
+	}
 
-TEST(one_write_is_torn, "one write fails half-way")
-{
-	sweep(WRITE_TORN);
-}
-
+SWEEP(WRITE_ONCE, "one write fails")
+SWEEP(WRITE_TORN, "one write fails half-way")
 /* A change, and then what takes it back. */
-TEST(two_writes_are_torn, "two writes in a row fail half-way")
-{
-	sweep(TWO_WRITES_TORN);
-}
-
-TEST(one_write_is_done_and_fails, "one write is done, and fails all the same")
-{
-	sweep(WRITE_DONE);
-}
+SWEEP(TWO_WRITES_TORN, "two writes in a row fail half-way")
+SWEEP(WRITE_DONE, "one write is done, and fails all the same")
+SWEEP(WRITE_FOR_EVER, "all writes fail from one on")
+SWEEP(READ_ONCE, "one read fails")
+SWEEP(READ_FOR_EVER, "all reads fail from one on")
 
 /* what has failed has not been done */
 
@@ -226,21 +221,6 @@ TEST(what_fails_is_not_done, "a change of which one write fails is not made")
 	}
 }
 
-TEST(writes_fail_for_ever, "all writes fail from one on")
-{
-	sweep(WRITE_FOR_EVER);
-}
-
-TEST(one_read_fails, "one read fails")
-{
-	sweep(READ_ONCE);
-}
-
-TEST(reads_fail_for_ever, "all reads fail from one on")
-{
-	sweep(READ_FOR_EVER);
-}
-
 /* What one failure leaves may be what the next one needs to do harm. */
 TEST(any_fail_at_times, "one transfer in some fails")
 {
@@ -267,7 +247,6 @@ static int spoil(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
 	struct spoiler *spoiler = data;
 
-	(void)total_bytes;
 	if (done_bytes > 4096)
 		return 0;
 	spoiler->disk->image[4096 + 100] ^= 0xff;

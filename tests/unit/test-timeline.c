@@ -31,28 +31,27 @@ static int open_timeline(void)
 
 static int see(const struct chario_timeline_record *record, void *data)
 {
-	(void)data;
 	seen[nr_seen++] = *record;
 	return nr_seen == end_at ? -EINTR : 0;
 }
 
 static int see_request(const struct chario_timeline_request *request, void *data)
 {
-	(void)data;
 	requests[nr_seen++] = *request;
 	return nr_seen == end_at ? -EINTR : 0;
 }
 
+/* Returns the number of records, or of requests, that are seen, or a negative errno. */
 static int look(void)
 {
 	nr_seen = 0;
-	return chario_timeline_each(timeline, see, NULL);
+	return chario_timeline_each(timeline, see, NULL) ?: nr_seen;
 }
 
 static int join(void)
 {
 	nr_seen = 0;
-	return chario_timeline_each_request(timeline, see_request, NULL);
+	return chario_timeline_each_request(timeline, see_request, NULL) ?: nr_seen;
 }
 
 static void put(uint32_t queue, uint8_t stage, uint32_t request, uint32_t command, uint64_t time_ns)
@@ -114,8 +113,7 @@ TEST(test_longer_records, "records of a later kernel are longer")
 	put(0, CHARIO_STAGE_FINISH, none, none, 3);
 	chario_timeline_close(timeline);
 	EQUAL(open_timeline(), 0);
-	EQUAL(look(), 0);
-	EQUAL(nr_seen, 3);
+	EQUAL(look(), 3);
 	EQUAL(seen[1].stage, CHARIO_STAGE_FINISH);
 }
 
@@ -126,8 +124,7 @@ TEST(test_rings_are_merged, "rings are merged by time")
 	put(0, CHARIO_STAGE_ENTER, none, none, 30);
 	put(1, CHARIO_STAGE_MAP, 1, 1, 30);
 	put(1, CHARIO_STAGE_FINISH, 1, none, 40);
-	EQUAL(look(), 0);
-	EQUAL(nr_seen, 5);
+	EQUAL(look(), 5);
 	for (int i = 1; i < nr_seen; i++)
 		CHECK(seen[i].time_ns >= seen[i - 1].time_ns);
 	EQUAL(seen[2].stage, CHARIO_STAGE_ENTER);
@@ -142,8 +139,7 @@ TEST(test_a_ring_keeps_its_order, "at one time a ring keeps its order")
 	put(0, CHARIO_STAGE_FINISH, 1, none, 10);
 	put(0, CHARIO_STAGE_ENTER, none, none, 10);
 	put(1, CHARIO_STAGE_SPLIT, 1, 1, 10);
-	EQUAL(look(), 0);
-	EQUAL(nr_seen, 3);
+	EQUAL(look(), 3);
 	CHECK(seen[0].stage == CHARIO_STAGE_SPLIT || seen[0].stage == CHARIO_STAGE_FINISH);
 	for (int i = 0; i < 2; i++)
 		if (seen[i].stage == CHARIO_STAGE_ENTER)
@@ -161,8 +157,7 @@ TEST(test_overwritten, "what has been overwritten is counted")
 	EQUAL(chario_timeline_get_totals(timeline, &totals, sizeof(totals)), 0);
 	EQUAL(totals.records, FAKE_RECORDS - 1);
 	EQUAL(totals.lost, 100 - FAKE_RECORDS + 1);
-	EQUAL(look(), 0);
-	EQUAL(nr_seen, FAKE_RECORDS - 1);
+	EQUAL(look(), FAKE_RECORDS - 1);
 	EQUAL(seen[0].time_ns, 1000 + 100 - FAKE_RECORDS + 1);
 	EQUAL(seen[nr_seen - 1].time_ns, 1099);
 	EQUAL(chario_timeline_get_totals(timeline, &totals, 8), -EINVAL);
@@ -177,8 +172,7 @@ TEST(test_tags, "tags")
 	EQUAL(chario_timeline_get_totals(timeline, &totals, sizeof(totals)), 0);
 	EQUAL(totals.tags, FAKE_RECORDS);
 	EQUAL(totals.lost_tags, 6);
-	EQUAL(look(), 0);
-	EQUAL(nr_seen, FAKE_RECORDS);
+	EQUAL(look(), FAKE_RECORDS);
 	for (int i = 0; i < nr_seen; i++)
 		EQUAL(seen[i].result, i + 6);
 	EQUAL(seen[0].stage, CHARIO_TIMELINE_TAG);
@@ -188,8 +182,7 @@ TEST(test_a_request, "records become requests")
 {
 	fake_request(0, 3, 1000, 8192);
 	fake_request(1, 3, 2000, 4096);
-	EQUAL(join(), 0);
-	EQUAL(nr_seen, 2);
+	EQUAL(join(), 2);
 	for (int stage = 0; stage < CHARIO_TIMELINE_STAGES; stage++)
 		EQUAL(requests[0].last_ns[stage], 1000 + 10 * stage);
 	EQUAL(requests[0].offset, 8192);
@@ -214,8 +207,7 @@ TEST(test_commands_of_a_request, "a request of several commands")
 	for (uint32_t command = 5; command < 8; command++)
 		put(0, CHARIO_STAGE_REAP, 5, command, 110 + command);
 	put(0, CHARIO_STAGE_FINISH, 5, none, 200);
-	EQUAL(join(), 0);
-	EQUAL(nr_seen, 1);
+	EQUAL(join(), 1);
 	EQUAL(requests[0].commands, 3);
 	EQUAL(requests[0].first_ns[CHARIO_STAGE_SPLIT], 51);
 	EQUAL(requests[0].last_ns[CHARIO_STAGE_SPLIT], 71);
@@ -233,8 +225,7 @@ TEST(test_lost_beginnings, "requests whose beginning is lost are left out")
 	put(0, CHARIO_STAGE_SPLIT, 2, 2, 20);
 	put(0, CHARIO_STAGE_FINISH, 2, none, 30);
 	put(0, CHARIO_STAGE_SPLIT, 4, 4, 40);
-	EQUAL(join(), 0);
-	EQUAL(nr_seen, 1);
+	EQUAL(join(), 1);
 	EQUAL(requests[0].first_ns[CHARIO_STAGE_ENTER], 0);
 	EQUAL(requests[0].last_ns[CHARIO_STAGE_FINISH], 30);
 	EQUAL(requests[0].last_ns[CHARIO_STAGE_MAP], 0);
@@ -248,8 +239,7 @@ TEST(test_an_older_irq, "an interrupt before the post is of another request")
 	put(0, CHARIO_STAGE_POST, 1, 1, 12);
 	put(0, CHARIO_STAGE_REAP, 1, 1, 13);
 	put(0, CHARIO_STAGE_FINISH, 1, none, 14);
-	EQUAL(join(), 0);
-	EQUAL(nr_seen, 1);
+	EQUAL(join(), 1);
 	EQUAL(requests[0].first_ns[CHARIO_STAGE_IRQ], 0);
 }
 
@@ -263,8 +253,7 @@ TEST(test_doorbell_of_many, "one doorbell for several requests")
 	put(0, CHARIO_STAGE_DOORBELL, none, none, 15);
 	put(0, CHARIO_STAGE_FINISH, 2, none, 16);
 	put(0, CHARIO_STAGE_FINISH, 1, none, 17);
-	EQUAL(join(), 0);
-	EQUAL(nr_seen, 2);
+	EQUAL(join(), 2);
 	EQUAL(requests[0].request, 2);
 	EQUAL(requests[0].last_ns[CHARIO_STAGE_DOORBELL], 14);
 	EQUAL(requests[1].last_ns[CHARIO_STAGE_DOORBELL], 14);
@@ -326,7 +315,7 @@ TEST(test_join_the_parent, "a program joins the timeline of its parent")
 	EQUAL(chario_timeline_join(&joined), 0);
 	chario_timeline_tag(joined, 5);
 	chario_timeline_close(joined);
-	EQUAL(look(), 0);
+	CHECK(look() >= 0);
 	EQUAL(seen[0].result, 5);
 }
 
