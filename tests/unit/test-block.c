@@ -33,7 +33,6 @@ int ioctl(int fd, unsigned long request, ...)
 	void *argument;
 	va_list args;
 
-	(void)fd;
 	va_start(args, request);
 	argument = va_arg(args, void *);
 	va_end(args);

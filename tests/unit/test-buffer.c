@@ -119,7 +119,6 @@ struct own {
 
 static int own_info(const struct chario_device *own, struct chario_info *info, size_t size)
 {
-	(void)own;
 	memset(info, 0, size);
 	info->size = sizeof(*info);
 	info->capacity_bytes = 4096;

@@ -314,15 +314,12 @@ TEST(test_update_errors, "errors of an update")
 
 static void note_signal(int number)
 {
-	(void)number;
 }
 
 static int stop_at_signal(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
 	unsigned int *nr = data;
 
-	(void)done_bytes;
-	(void)total_bytes;
 	return ++*nr > 2 ? STOPPED : 0;
 }
 

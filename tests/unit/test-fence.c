@@ -122,8 +122,6 @@ static void arrive(pid_t left)
 
 static int let_finding_pass(const struct chario_finding *finding, void *data)
 {
-	(void)finding;
-	(void)data;
 	return 0;
 }
 
@@ -186,7 +184,6 @@ TEST(nobody_changes_a_table_that_is_being_written, "nobody changes a table that 
 
 static int end_wait(uint64_t patience_ns, void *data)
 {
-	(void)patience_ns;
 	arrive(*(pid_t *)data);
 	return 0;
 }
@@ -211,7 +208,6 @@ static int settle_result;
 static int settle(const struct chario_device *device, uint64_t offset, uint64_t bytes,
 		  uint64_t deadline_ns)
 {
-	(void)device;
 	return offset || bytes != UINT64_MAX || deadline_ns ? -EINVAL : settle_result;
 }
 

@@ -17,7 +17,6 @@ static int note_disk(const struct chario_list_disk *disk, void *data)
 {
 	size_t length = strlen(found);
 
-	(void)data;
 	snprintf(found + length, sizeof(found) - length, "%s %s %s %llu %u\n", disk->path,
 		 disk->address, disk->backend, (unsigned long long)disk->capacity_bytes,
 		 disk->namespace_id);
@@ -28,7 +27,6 @@ static int note_drive(const struct chario_drive *drive, void *data)
 {
 	size_t length = strlen(found);
 
-	(void)data;
 	snprintf(found + length, sizeof(found) - length, "%s [%s] %s\n", drive->address,
 		 drive->driver, drive->controller);
 	return 0;

@@ -236,7 +236,6 @@ TEST_BOTH(test_close_drops, "close drops what is left")
 
 static void *use_elsewhere(void *data)
 {
-	(void)data;
 	for (unsigned int i = 0; i < DEPTH; i++)
 		if (add(CHARIO_TRANSFER_READ, i * BLOCK, BLOCK, 0, i))
 			return NULL;
@@ -295,7 +294,6 @@ TEST_BOTH(test_a_write_that_is_cut, "a write that is cut")
 
 static void nothing(int signal)
 {
-	(void)signal;
 }
 
 /* Neither time nor signals make a result of what has not ended. */

@@ -61,7 +61,6 @@ static void hold_disk(bool hold)
 
 static int stop_at_wait(const struct chario_recorder *now, void *data)
 {
-	(void)data;
 	calls++;
 	if (!now->waits && !now->gaps)
 		return 0;
@@ -171,13 +170,10 @@ TEST(test_child, "a child of fork() records nothing")
 
 static void note_signal(int number)
 {
-	(void)number;
 }
 
 static int stop_at_third(const struct chario_recorder *now, void *data)
 {
-	(void)now;
-	(void)data;
 	return ++calls > 2 ? STOPPED : 0;
 }
 

@@ -198,8 +198,6 @@ TEST(newer_stores_are_said_to_be, "stores of a newer release are said to be")
 /* A visitor's result is that of the check, whichever number it is. */
 static int refuse(const struct chario_finding *finding, void *data)
 {
-	(void)finding;
-	(void)data;
 	return -EUCLEAN;
 }
 

@@ -55,8 +55,6 @@ static bool table_is_locked(int fd)
 
 static int let_finding_pass(const struct chario_finding *finding, void *data)
 {
-	(void)finding;
-	(void)data;
 	return 0;
 }
 

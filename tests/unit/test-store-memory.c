@@ -74,9 +74,6 @@ TEST(durable_changes_are_made, "a change that is durable is made")
 
 static int stop(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
-	(void)done_bytes;
-	(void)total_bytes;
-	(void)data;
 	return 1;
 }
 

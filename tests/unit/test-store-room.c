@@ -28,7 +28,6 @@ static off_t from, to = BYTES;
 /* Stand before those of the C library. */
 ssize_t pwritev2(int fd, const struct iovec *pieces, int nr_pieces, off_t offset, int flags)
 {
-	(void)flags;
 	if (write_error && offset >= from && offset < to) {
 		errno = write_error;
 		return -1;
@@ -38,7 +37,6 @@ ssize_t pwritev2(int fd, const struct iovec *pieces, int nr_pieces, off_t offset
 
 int fdatasync(int fd)
 {
-	(void)fd;
 	errno = flush_error;
 	return flush_error ? -1 : 0;
 }
@@ -68,8 +66,6 @@ static bool is_there(const char *name)
 
 static int ignore(const struct chario_finding *finding, void *data)
 {
-	(void)finding;
-	(void)data;
 	return 0;
 }
 

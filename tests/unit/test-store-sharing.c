@@ -82,7 +82,6 @@ static bool ends_well(pid_t pid)
 
 static int show_finding(const struct chario_finding *finding, void *data)
 {
-	(void)data;
 	if (finding->severity != CHARIO_SEVERITY_NOTE)
 		printf("# %s: %s\n", chario_damage_name(finding->damage), finding->text);
 	return 0;

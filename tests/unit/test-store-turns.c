@@ -33,7 +33,6 @@ static void drop_file(void)
 
 static int get_info(const struct chario_device *device, struct chario_info *info, size_t size)
 {
-	(void)device;
 	memset(info, 0, size);
 	return 0;
 }

@@ -14,7 +14,6 @@ static int note(const struct chario_use *use, void *data)
 {
 	size_t length = strlen(found);
 
-	(void)data;
 	snprintf(found + length, sizeof(found) - length, "%d %s %s\n", use->kind, use->device,
 		 use->what);
 	return 0;
@@ -282,7 +281,6 @@ TEST(test_other_drives, "uses of another drive are not told")
 
 static int stop(const struct chario_use *use, void *data)
 {
-	(void)use;
 	++*(int *)data;
 	return -ECANCELED;
 }

@@ -190,16 +190,11 @@ TEST(test_unreadable, "an area that cannot be read leaves nothing behind")
 /* A kernel that has less and less. */
 static int refuse_ioctl(int fd, unsigned long request, void *argument)
 {
-	(void)fd;
-	(void)request;
-	(void)argument;
 	return -EINVAL;
 }
 
 static int refuse_open(const char *path, int flags)
 {
-	(void)path;
-	(void)flags;
 	return -EACCES;
 }
 

@@ -126,7 +126,6 @@ static void *keep_changing(void *data)
 {
 	unsigned int seed = 1;
 
-	(void)data;
 	while (!atomic_load(&ended)) {
 		size_t word = (size_t)rand_r(&seed) % (BYTES / sizeof(uint64_t));
 
