@@ -198,23 +198,20 @@ def test_files_are_those_qemu_opens() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        (GuestSpec(interrupts="msi"), "interrupts must be"),
-        (GuestSpec(drives=(Nvme("a"), Nvme("a"))), "one serial"),
-        (GuestSpec(drives=(Nvme(""),)), "1 to 20 characters"),
-        (GuestSpec(drives=(Nvme("a", (Namespace(1, 520),)),)), "LBA of 520 bytes"),
-        (GuestSpec(drives=(Nvme("a", (Namespace(0),)),)), "at least 1 MiB"),
-        (GuestSpec(drives=(Nvme("a", (Namespace(1, nsid=2), Namespace(1))),)), "repeat"),
-        (GuestSpec(drives=(AhciDisk("d" * 21),)), "1 to 20 characters"),
-        (GuestSpec(drives=(VirtioDisk("d", 0),)), "at least 1 MiB"),
-        (GuestSpec(drives=(VirtioDisk("d", lba_bytes=520),)), "LBA of 520 bytes"),
-        (GuestSpec(drives=(SdCard("d", 48),)), "power of two, not 48 MiB"),
-        (GuestSpec(drives=(SdCard("d", backing=Blkdebug()),)), "must be RawFile or WriteLog"),  # type: ignore[arg-type]
-        (GuestSpec(drives=tuple(Nvme(f"d{n}") for n in range(MOST_DRIVES + 1))), "too many drives"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "words"), [
+    (GuestSpec(interrupts="msi"), "interrupts must be"),
+    (GuestSpec(drives=(Nvme("a"), Nvme("a"))), "one serial"),
+    (GuestSpec(drives=(Nvme(""),)), "1 to 20 characters"),
+    (GuestSpec(drives=(Nvme("a", (Namespace(1, 520),)),)), "LBA of 520 bytes"),
+    (GuestSpec(drives=(Nvme("a", (Namespace(0),)),)), "at least 1 MiB"),
+    (GuestSpec(drives=(Nvme("a", (Namespace(1, nsid=2), Namespace(1))),)), "repeat"),
+    (GuestSpec(drives=(AhciDisk("d" * 21),)), "1 to 20 characters"),
+    (GuestSpec(drives=(VirtioDisk("d", 0),)), "at least 1 MiB"),
+    (GuestSpec(drives=(VirtioDisk("d", lba_bytes=520),)), "LBA of 520 bytes"),
+    (GuestSpec(drives=(SdCard("d", 48),)), "power of two, not 48 MiB"),
+    (GuestSpec(drives=(SdCard("d", backing=Blkdebug()),)), "must be RawFile or WriteLog"),  # type: ignore[arg-type]
+    (GuestSpec(drives=tuple(Nvme(f"d{n}") for n in range(MOST_DRIVES + 1))), "too many drives"),
+])  # fmt: skip
 def test_an_impossible_spec_is_refused(spec: GuestSpec, words: str) -> None:
     """The lab says what is wrong before QEMU does."""
     with pytest.raises(SpecError, match=words):

@@ -39,18 +39,15 @@ def calls(
     return record(f"{speed}/{size_bytes}", each, call_bytes=size_bytes, words=words, report=report)
 
 
-@pytest.mark.parametrize(
-    ("speed", "size_bytes", "before", "now", "beyond"),
-    [
-        ("stall", 4 * KIB, 10_000, 10_000, False),
-        ("stall", 128 * KIB, 10_000, 10_001, True),
-        ("late", 4 * KIB, 10_000, 10_020, False),
-        ("late", 4 * KIB, 10_000, 9_979, True),
-        ("late", 128 * KIB, 10_000, 10_300, False),
-        ("free", 128 * KIB, 10_000, 10_301, True),
-        ("late", 1024 * KIB, 10_000, 90_000, False),
-    ],
-)
+@pytest.mark.parametrize(("speed", "size_bytes", "before", "now", "beyond"), [
+    ("stall", 4 * KIB, 10_000, 10_000, False),
+    ("stall", 128 * KIB, 10_000, 10_001, True),
+    ("late", 4 * KIB, 10_000, 10_020, False),
+    ("late", 4 * KIB, 10_000, 9_979, True),
+    ("late", 128 * KIB, 10_000, 10_300, False),
+    ("free", 128 * KIB, 10_000, 10_301, True),
+    ("late", 1024 * KIB, 10_000, 90_000, False),
+])  # fmt: skip
 def test_what_may_differ_by_how_much(speed: str, size_bytes: int, before: int, now: int, beyond: bool) -> None:
     """A polled call to the instruction, small ones little, larger ones somewhat, and the largest as they like."""
     runs = [run(calls({"bio": cost - 100, "dma": 100}, size_bytes, speed)) for cost in (before, now)]
@@ -68,16 +65,13 @@ def test_a_difference_is_explained() -> None:
     assert apart.rows == [["6.1, late/4096", "110", "140", "+27.27%", "dma +40, bio -10"]]
 
 
-@pytest.mark.parametrize(
-    "now",
-    [
-        run(calls({"bio": 1}, 4 * KIB), release="6.12.0"),
-        run(calls({"bio": 1}, 8 * KIB)),
-        run(calls({"bio": 1}, 4 * KIB, ticks=1)),
-        run(calls({"bio": 1}, 4 * KIB, report="a profile")),
-        run(),
-    ],
-)
+@pytest.mark.parametrize("now", [
+    run(calls({"bio": 1}, 4 * KIB), release="6.12.0"),
+    run(calls({"bio": 1}, 8 * KIB)),
+    run(calls({"bio": 1}, 4 * KIB, ticks=1)),
+    run(calls({"bio": 1}, 4 * KIB, report="a profile")),
+    run(),
+])  # fmt: skip
 def test_what_cannot_be_compared_is_not(now: list[AnyRecord]) -> None:
     """Another machine, other calls, medians with ticks in them, a profiler beside, nothing."""
     assert same_again(run(calls({"bio": 2}, 4 * KIB)), now) == []

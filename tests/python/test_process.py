@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Threads, signals, forks and the end of a program: nothing hangs, crashes or ends what is another's."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess
