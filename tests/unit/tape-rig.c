@@ -57,6 +57,11 @@ int rig_open_reader(void)
 	return chario_reader_open(rig.store, LAB_AREA, &rig.reader);
 }
 
+int rig_read_back(void)
+{
+	return rig_close() ?: rig_open_reader();
+}
+
 void rig_close_reader(void)
 {
 	chario_reader_close(rig.reader);
@@ -65,7 +70,7 @@ void rig_close_reader(void)
 
 int rig_wait(void)
 {
-	return chario_stream_wait(rig.stream, UINT64_MAX, -1);
+	return chario_stream_wait(rig.stream, UINT64_MAX, -1) ?: rig_look();
 }
 
 int rig_record(uint64_t from, uint64_t to, size_t bytes)
@@ -108,10 +113,8 @@ bool rig_is_next(uint64_t sequence)
 
 bool rig_holds(uint64_t from, uint64_t to)
 {
-	int err = rig_close();
+	int err = rig_read_back();
 
-	if (!err)
-		err = rig_open_reader();
 	if (err)
 		printf("# closing, or opening the reader: %d\n", err);
 	for (uint64_t i = from; i < to && !err; i++)

@@ -189,8 +189,7 @@ TEST(test_meta, "marked records are given only if asked for")
 	EQUAL(chario_stream_lose(rig.stream, 2, 0), 0);
 	EQUAL(record_at(3, 2, CHARIO_RECORD_META), 0);
 	EQUAL(record_at(4, 3, 0), 0);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	EQUAL(run(), 0);
 	EQUAL(player.records, 2);
 	EQUAL(taken[1], 4);

@@ -54,8 +54,7 @@ TEST(test_lengths, "records of any length come back")
 	EQUAL(rig_open(&rig_small), 0);
 	for (size_t i = 0; i < count; i++)
 		EQUAL(lab_write(rig.stream, i, lengths[i]), 0);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	for (size_t i = 0; i < count; i++) {
 		CHECK(rig_is_next(i));
 		EQUAL(rig.record.bytes, lengths[i]);
@@ -121,8 +120,7 @@ TEST(test_rooms, "rooms are committed in any order, or taken back")
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.records, 3);
 	EQUAL(rig.status.bytes, 8310);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	for (uint64_t i = 1; i < 4; i++) {
 		CHECK(rig_is_next(i));
 		EQUAL(rig.record.flags, i == 2 ? CHARIO_RECORD_META : 0);
@@ -142,8 +140,7 @@ TEST(test_losses, "what was lost is seen where it was")
 	EQUAL(rig.status.lost_records, 3);
 	EQUAL(rig.status.lost_bytes, 3000);
 	EQUAL(rig.status.records, 2);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	CHECK(rig_is_next(0));
 	EQUAL(rig_next(), 0);
 	EQUAL(rig.record.sequence, 4);
