@@ -22,7 +22,7 @@ from chario_lab.experiments.layers.trace import Spent, Trace, keep, recall
 from chario_lab.experiments.ways import READ, WRITE
 from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord
 from chario_lab.target.target import TargetError
-from chario_lab.testing.series import operation, record
+from chario_lab.testing.series import machine_record, operation, record
 
 MACHINE = f"6.1, {NVME}"
 LARGEST = SIZES[-1]
@@ -30,16 +30,7 @@ LARGEST = SIZES[-1]
 
 def machine(medium: str = NVME, emulator: str = "QEMU") -> MachineRecord:
     """What shares are measured on."""
-    return MachineRecord(
-        machine=f"6.1, {medium}",
-        kernel="6.1",
-        release="6.1.0",
-        kernel_command="",
-        processor="",
-        cpus=1,
-        memory_mib=1,
-        emulator=emulator,
-    )
+    return machine_record(f"6.1, {medium}", emulator=emulator)
 
 
 def measured(cell: Cell, layers: dict[str, int], ticks: int = 0) -> SeriesRecord:

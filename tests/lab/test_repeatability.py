@@ -7,8 +7,8 @@ import pytest
 
 from chario_lab.counting.series import Operation
 from chario_lab.experiment.repeatability import find_before, same_again
-from chario_lab.records import AnyRecord, EndRecord, FailureRecord, MachineRecord, RunRecord, SeriesRecord
-from chario_lab.testing.series import operation, record
+from chario_lab.records import AnyRecord, EndRecord, FailureRecord, RunRecord, SeriesRecord
+from chario_lab.testing.series import machine_record, operation, record
 
 KIB = 1 << 10
 CALLS = 8
@@ -16,16 +16,7 @@ CALLS = 8
 
 def run(*records: AnyRecord, release: str = "6.1.0", short: bool = False, ended: bool = True) -> list[AnyRecord]:
     """A run on a machine."""
-    machine = MachineRecord(
-        machine="6.1",
-        kernel="6.1",
-        release=release,
-        kernel_command="",
-        processor="",
-        cpus=1,
-        memory_mib=1,
-        emulator="Q",
-    )
+    machine = machine_record(release=release, emulator="Q")
     begun = RunRecord(experiment="one", started="today", checkout="abc", excluded="", short=short)
     return [begun, machine, *records, *([EndRecord(took_s=1)] if ended else [])]
 
