@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A plugin of pytest: a store on a file, made by the program."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The program that was built, stores to try it on, and what it says of them beside what the reader does."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads a recording by docs/recording-format.md alone."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

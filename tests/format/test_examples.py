@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The examples of both pages are a store: the program reads it, and makes the same one."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A store that the program of the first release made: all of it is read, and it can go on."""
 
-from __future__ import annotations
-
 import base64
 import json
 import lzma

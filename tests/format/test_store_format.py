@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """docs/store-format.md: a reader that knows nothing else finds what the program lists."""
 
-from __future__ import annotations
-
 import os
 import struct
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Pipelines with the plugin that was built, on a store in a file."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A plugin of pytest: a store in a file, for pipelines."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

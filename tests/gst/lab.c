@@ -99,6 +99,12 @@ GstMessageType finish(GstElement *pipeline, guint *told, guint *warned)
 	return type;
 }
 
+GstMessageType run(GstElement *pipeline, guint *told, guint *warned)
+{
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	return finish(pipeline, told, warned);
+}
+
 void drop(GstElement *pipeline)
 {
 	gst_element_set_state(pipeline, GST_STATE_NULL);
@@ -127,8 +133,7 @@ GstMessageType record(guint frames, const char *encoder, const char *settings)
 				    frames, encoder, image, settings);
 	GstMessageType end;
 
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	end = finish(pipeline, NULL, NULL);
+	end = run(pipeline, NULL, NULL);
 	drop(pipeline);
 	return end;
 }

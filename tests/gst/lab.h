@@ -40,6 +40,9 @@ void drop(GstElement *pipeline);
 /* The type of the message that ended it; counts messages of elements and warnings. */
 GstMessageType finish(GstElement *pipeline, guint *told, guint *warned);
 
+/* The same for a pipeline that is to be started. */
+GstMessageType run(GstElement *pipeline, guint *told, guint *warned);
+
 /* Change the state, and wait until that is done. */
 GstStateChangeReturn change(GstElement *pipeline, GstState state);
 

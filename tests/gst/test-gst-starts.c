@@ -3,11 +3,8 @@
  * Starts of a sink: what becomes of the recording that is there, and of the buffers where
  * little memory can be locked.
  */
-#include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "lab.h"
 #include "tap.h"
@@ -27,7 +24,7 @@ int madvise(void *memory, size_t bytes, int advice)
 }
 
 /* Stopping before the first picture loses nothing, so that start is not refused. */
-static void test_a_restart_is_refused(void)
+TEST(test_a_restart_is_refused, "a restart does not overwrite a recording")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu",
@@ -42,7 +39,7 @@ static void test_a_restart_is_refused(void)
 }
 
 /* The area is full after about 60 pictures. */
-static void test_a_restart_after_an_error_is_refused(void)
+TEST(test_a_restart_after_an_error_is_refused, "a restart after an error does neither")
 {
 	GstElement *pipeline = make("videotestsrc ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu",
@@ -66,7 +63,7 @@ static gboolean play_a_second(GstElement *pipeline)
 }
 
 /* A flush after the end of the stream does not end the recording. */
-static void test_an_end_and_a_flush(void)
+TEST(test_an_end_and_a_flush, "a recording goes on after an end and a flush")
 {
 	GstElement *pipeline = make("videotestsrc ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu",
@@ -80,7 +77,7 @@ static void test_an_end_and_a_flush(void)
 }
 
 /* The names of an open recording cannot be changed; they can before the next one. */
-static void test_another_area(void)
+TEST(test_another_area, "the area changes between recordings only")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
 				    " ! chariosink name=sink store=%s area=b size=%llu",
@@ -119,7 +116,7 @@ static int record_in(size_t bytes, const char *settings)
 }
 
 /* Eight buffers of 2 MiB are usual.  An area that was created for nothing is gone again. */
-static void test_little_memory(void)
+TEST(test_little_memory, "buffers fit into the memory that there is")
 {
 	EQUAL(record_in(MIB, "segment-bytes=1048576"), -1);
 	EQUAL(count_pictures(), G_MAXUINT);
@@ -134,12 +131,4 @@ static void test_little_memory(void)
 	EQUAL(count_pictures(), 10);
 }
 
-static const struct tap_test tests[] = {
-	{ "a restart does not overwrite a recording", test_a_restart_is_refused },
-	{ "a restart after an error does neither", test_a_restart_after_an_error_is_refused },
-	{ "a recording goes on after an end and a flush", test_an_end_and_a_flush },
-	{ "the area changes between recordings only", test_another_area },
-	{ "buffers fit into the memory that there is", test_little_memory },
-};
-
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

@@ -7,14 +7,11 @@
  */
 #include <chario/reader.h>
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <liburing.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "lab.h"
 #include "tap.h"
@@ -31,9 +28,6 @@ static guint busy_us;
 int io_uring_queue_init_params(unsigned int entries, struct io_uring *ring,
 			       struct io_uring_params *params)
 {
-	(void)entries;
-	(void)ring;
-	(void)params;
 	return -ENOSYS;
 }
 
@@ -114,7 +108,7 @@ static GstElement *record_at_a_stalled_disk(guint segment_bytes, guint records)
 #define SHORT_SEGMENT 16384
 #define SHORT_RECORDS 3
 
-static void test_an_end_survives_a_pause(void)
+TEST(test_an_end_survives_a_pause, "an end of stream survives a pause")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu"
@@ -149,13 +143,13 @@ static void pause_at_a_stalled_disk(guint segment_bytes, guint records)
 	drop(pipeline);
 }
 
-static void test_a_pause_at_a_stalled_disk(void)
+TEST(test_a_pause_at_a_stalled_disk, "a pause while the disk stalls")
 {
 	pause_at_a_stalled_disk(LONG_SEGMENT, LONG_RECORDS);
 }
 
 /* The picture that waits is one that would take several segments. */
-static void test_a_pause_in_a_long_record(void)
+TEST(test_a_pause_in_a_long_record, "a pause in a record of several segments")
 {
 	pause_at_a_stalled_disk(SHORT_SEGMENT, SHORT_RECORDS);
 }
@@ -164,7 +158,7 @@ static void test_a_pause_in_a_long_record(void)
  * Pictures of two segments, of which the disk takes one in more time than a wait lasts.
  * The area has room for them four times: what tries leave behind is not much.
  */
-static void test_long_records_at_a_slow_disk(void)
+TEST(test_long_records_at_a_slow_disk, "records of several segments at a slow disk")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=8 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=1048576"
@@ -173,23 +167,21 @@ static void test_long_records_at_a_slow_disk(void)
 	struct seen seen;
 
 	busy_us = 60000;
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	/* What says what it is comes before each. */
 	EQUAL(counter(pipeline, "records"), 24);
 	EQUAL(counter(pipeline, "lost"), 0);
 	drop(pipeline);
 	busy_us = 0;
 	pipeline = play(&seen, "");
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 8);
 	EQUAL(seen.discont, 0);
 	drop(pipeline);
 }
 
 /* All pictures from the seek on are there, none twice. */
-static void test_a_flush_at_a_stalled_disk(void)
+TEST(test_a_flush_at_a_stalled_disk, "a flush while the disk stalls")
 {
 	GstElement *pipeline = record_at_a_stalled_disk(LONG_SEGMENT, LONG_RECORDS);
 	struct seen seen;
@@ -200,8 +192,7 @@ static void test_a_flush_at_a_stalled_disk(void)
 	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	drop(pipeline);
 	pipeline = play(&seen, "");
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.first_pts, 0);
 	CHECK(seen.count > 150 && seen.count <= 300);
 	drop(pipeline);
@@ -218,7 +209,7 @@ static guint open_files(void)
 	return count;
 }
 
-static void test_elements_are_used_again(void)
+TEST(test_elements_are_used_again, "elements are used again")
 {
 	GstElement *recorder = make("videotestsrc num-buffers=10 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu force=true",
@@ -241,7 +232,7 @@ static void test_elements_are_used_again(void)
 	drop(player);
 }
 
-static void test_nobody_goes_back(void)
+TEST(test_nobody_goes_back, "muxers are told that nobody goes back")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=1 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu",
@@ -273,15 +264,14 @@ static pid_t fork_child(void)
 	return child;
 }
 
-static void test_an_end_beside_a_child(void)
+TEST(test_an_end_beside_a_child, "an end while a child has all descriptors")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu",
 				    image, AREA);
 	pid_t child;
 
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	child = fork_child();
 	CHECK(child > 0);
 	EQUAL(change(pipeline, GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);
@@ -299,15 +289,4 @@ static void finish_test(void)
 	end();
 }
 
-static const struct tap_test tests[] = {
-	{ "an end of stream survives a pause", test_an_end_survives_a_pause },
-	{ "a pause while the disk stalls", test_a_pause_at_a_stalled_disk },
-	{ "a pause in a record of several segments", test_a_pause_in_a_long_record },
-	{ "records of several segments at a slow disk", test_long_records_at_a_slow_disk },
-	{ "a flush while the disk stalls", test_a_flush_at_a_stalled_disk },
-	{ "elements are used again", test_elements_are_used_again },
-	{ "an end while a child has all descriptors", test_an_end_beside_a_child },
-	{ "muxers are told that nobody goes back", test_nobody_goes_back },
-};
-
-TAP_MAIN(tests, begin, finish_test)
+TEST_MAIN(begin, finish_test)

@@ -3,7 +3,6 @@
  * The elements of GStreamer as a program uses them: counters, messages, seeks.
  */
 #include <chario/reader.h>
-#include <fcntl.h>
 
 #include "lab.h"
 #include "tap.h"
@@ -11,14 +10,13 @@
 /* So that the times of decoding are never negative. */
 #define X264_ZERO (1000 * 3600 * GST_SECOND)
 
-static void test_counters(void)
+TEST(test_counters, "a sink counts, and its end is durable")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=30 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu",
 				    image, AREA);
 
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	/* Caps, segment, pictures; the end is told when all is durable. */
 	EQUAL(counter(pipeline, "records"), 32);
 	EQUAL(counter(pipeline, "durable-bytes"), counter(pipeline, "bytes"));
@@ -30,7 +28,7 @@ static void test_counters(void)
 }
 
 /* A picture needs more segments than there are buffers: without waiting, none fits. */
-static void test_what_is_dropped_is_told(void)
+TEST(test_what_is_dropped_is_told, "what is dropped is counted and told")
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=30 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu"
@@ -39,14 +37,12 @@ static void test_what_is_dropped_is_told(void)
 	struct seen seen;
 	guint told = 0;
 
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, &told, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, &told, NULL), GST_MESSAGE_EOS);
 	EQUAL(counter(pipeline, "lost"), 30);
 	CHECK(told >= 1);
 	drop(pipeline);
 	pipeline = play(&seen, "");
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 0);
 	drop(pipeline);
 }
@@ -72,7 +68,7 @@ static int lose(guint64 records)
 	return err;
 }
 
-static void test_a_gap_is_told(void)
+TEST(test_a_gap_is_told, "a gap is a warning and a flag")
 {
 	struct seen seen;
 	guint warned = 0;
@@ -82,8 +78,7 @@ static void test_a_gap_is_told(void)
 	EQUAL(lose(5), 0);
 	EQUAL(record(10, "identity", "append=true"), GST_MESSAGE_EOS);
 	pipeline = play(&seen, "");
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, &warned), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, &warned), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 20);
 	EQUAL(warned, 1);
 	CHECK(seen.discont >= 1);
@@ -98,7 +93,7 @@ static gboolean seek(GstElement *pipeline, GstClockTime to)
 				       GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE, (gint64)to);
 }
 
-static void test_a_seek(void)
+TEST(test_a_seek, "a seek to a time")
 {
 	struct seen seen;
 	GstElement *pipeline;
@@ -110,8 +105,7 @@ static void test_a_seek(void)
 	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
 	CHECK(gst_element_query_duration(pipeline, GST_FORMAT_TIME, &length));
 	EQUAL(length, 3 * GST_SECOND);
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 60);
 	EQUAL(seen.first_pts, GST_SECOND);
 	EQUAL(seen.first_running, 0);
@@ -119,7 +113,7 @@ static void test_a_seek(void)
 }
 
 /* x264enc's times begin at 1000 hours, and pictures depend on earlier ones. */
-static void test_a_seek_among_dependent_pictures(void)
+TEST(test_a_seek_among_dependent_pictures, "a seek begins with a key picture")
 {
 	struct seen seen;
 	GstElement *pipeline;
@@ -129,8 +123,7 @@ static void test_a_seek_among_dependent_pictures(void)
 	pipeline = play(&seen, "");
 	CHECK(seek(pipeline, 1050 * GST_MSECOND));
 	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	/* Picture 30 is the key picture before the one of 1.05 s. */
 	EQUAL(seen.count, 60);
 	EQUAL(seen.first_flags & GST_BUFFER_FLAG_DELTA_UNIT, 0);
@@ -163,13 +156,12 @@ static void record_parts(const char *source, GstFormat format, gint64 end, struc
 	EQUAL(record_part(source, "size=33554432", format, end), GST_MESSAGE_EOS);
 	EQUAL(record_part(source, "append=true", format, end), GST_MESSAGE_EOS);
 	pipeline = play(seen, "");
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	drop(pipeline);
 }
 
 /* The end that each part says it has is not that of the recording. */
-static void test_parts_with_ends(void)
+TEST(test_parts_with_ends, "parts with an end follow each other")
 {
 	struct seen seen;
 	gchar *bytes;
@@ -185,7 +177,7 @@ static void test_parts_with_ends(void)
 }
 
 /* Of three seconds, the one in the middle. */
-static void test_a_seek_with_an_end(void)
+TEST(test_a_seek_with_an_end, "a seek with an end ends there")
 {
 	struct seen seen;
 	GstElement *pipeline;
@@ -196,8 +188,7 @@ static void test_a_seek_with_an_end(void)
 	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
 	CHECK(gst_element_seek(pipeline, 1.0, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
 			       GST_SEEK_TYPE_SET, GST_SECOND, GST_SEEK_TYPE_SET, 2 * GST_SECOND));
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 30);
 	EQUAL(seen.first_pts, GST_SECOND);
 	drop(pipeline);
@@ -219,7 +210,7 @@ static guint64 first_time(void)
 	return record.time_ns;
 }
 
-static void test_from_a_time(void)
+TEST(test_from_a_time, "from a time on")
 {
 	struct seen seen;
 	GstElement *pipeline, *source;
@@ -229,8 +220,7 @@ static void test_from_a_time(void)
 	source = gst_bin_get_by_name(GST_BIN(pipeline), "in");
 	g_object_set(source, "from-time", first_time() + 2 * GST_SECOND, NULL);
 	gst_object_unref(source);
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 30);
 	EQUAL(seen.first_pts, 2 * GST_SECOND);
 	EQUAL(seen.first_running, 0);
@@ -238,7 +228,7 @@ static void test_from_a_time(void)
 }
 
 /* Who waits for more can be ended; and a recording goes on when its pipeline was paused. */
-static void test_waits_can_be_ended(void)
+TEST(test_waits_can_be_ended, "waits can be ended")
 {
 	GstElement *recorder = make("videotestsrc is-live=true ! " RAW
 				    " ! chariosink store=%s area=a size=%llu ring=true flush-ms=10",
@@ -262,16 +252,4 @@ static void test_waits_can_be_ended(void)
 	drop(recorder);
 }
 
-static const struct tap_test tests[] = {
-	{ "a sink counts, and its end is durable", test_counters },
-	{ "what is dropped is counted and told", test_what_is_dropped_is_told },
-	{ "a gap is a warning and a flag", test_a_gap_is_told },
-	{ "a seek to a time", test_a_seek },
-	{ "a seek begins with a key picture", test_a_seek_among_dependent_pictures },
-	{ "parts with an end follow each other", test_parts_with_ends },
-	{ "a seek with an end ends there", test_a_seek_with_an_end },
-	{ "from a time on", test_from_a_time },
-	{ "waits can be ended", test_waits_can_be_ended },
-};
-
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a pipeline records comes back; what goes wrong says what to do."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess
@@ -127,16 +125,13 @@ def test_a_recording_goes_on(lab: Lab) -> None:
     assert len(re.findall(r"chain .*\(\d+ bytes", times)) == 60
 
 
-@pytest.mark.parametrize(
-    ("first", "settings", "words", "count"),
-    [
-        (SIZE, "", "holds a recording already. append=true goes on with it, force=true begins", 30),
-        (SIZE, f"{SIZE} ring=true", "holds a recording already", 30),
-        (SIZE, "force=true", None, 20),
-        (f"{SIZE} append=true", "append=true", None, 50),
-        ("append=true", "append=true", "There is no such area", None),
-    ],
-)
+@pytest.mark.parametrize(("first", "settings", "words", "count"), [
+    (SIZE, "", "holds a recording already. append=true goes on with it, force=true begins", 30),
+    (SIZE, f"{SIZE} ring=true", "holds a recording already", 30),
+    (SIZE, "force=true", None, 20),
+    (f"{SIZE} append=true", "append=true", None, 50),
+    ("append=true", "append=true", "There is no such area", None),
+])  # fmt: skip
 def test_recording_is_kept_unless_told(
     lab: Lab, first: str, settings: str, words: str | None, count: int | None
 ) -> None:
@@ -152,21 +147,18 @@ def test_recording_is_kept_unless_told(
 FRAGMENTS = ("p-00", "p-01", "p-02")
 
 
-@pytest.mark.parametrize(
-    ("splitter", "sink", "words", "areas"),
-    [
-        ("", f"{SIZE_OF_FRAGMENT} area=p append=true", None, ("p",)),
-        ("location=p-%02d", SIZE_OF_FRAGMENT, None, FRAGMENTS),
-        ("location=p-%02d", f"{SIZE_OF_FRAGMENT} area=p", None, FRAGMENTS),
-        ("location=p-%02d async-finalize=true", None, None, FRAGMENTS),
-        ("", f"{SIZE_OF_FRAGMENT} area=p", 'holds a recording already.*location="part-%05d"', ("p",)),
-        ("location=p-%02d max-files=2", SIZE_OF_FRAGMENT, "holds a recording already", FRAGMENTS[:2]),
-        ("location=p-%02d max-files=2", f"{SIZE_OF_FRAGMENT} force=true", None, FRAGMENTS[:2]),
-        ("location=p-%02d", f"size={28 * MIB}", "No hole of the store is long enough.*chario df", FRAGMENTS[:2]),
-        ("location=p/%02d", SIZE_OF_FRAGMENT, "has no '/'", ()),
-        (f"location={'p' * 254}%02d", SIZE_OF_FRAGMENT, "255 bytes at most", ()),
-    ],
-)
+@pytest.mark.parametrize(("splitter", "sink", "words", "areas"), [
+    ("", f"{SIZE_OF_FRAGMENT} area=p append=true", None, ("p",)),
+    ("location=p-%02d", SIZE_OF_FRAGMENT, None, FRAGMENTS),
+    ("location=p-%02d", f"{SIZE_OF_FRAGMENT} area=p", None, FRAGMENTS),
+    ("location=p-%02d async-finalize=true", None, None, FRAGMENTS),
+    ("", f"{SIZE_OF_FRAGMENT} area=p", 'holds a recording already.*location="part-%05d"', ("p",)),
+    ("location=p-%02d max-files=2", SIZE_OF_FRAGMENT, "holds a recording already", FRAGMENTS[:2]),
+    ("location=p-%02d max-files=2", f"{SIZE_OF_FRAGMENT} force=true", None, FRAGMENTS[:2]),
+    ("location=p-%02d", f"size={28 * MIB}", "No hole of the store is long enough.*chario df", FRAGMENTS[:2]),
+    ("location=p/%02d", SIZE_OF_FRAGMENT, "has no '/'", ()),
+    (f"location={'p' * 254}%02d", SIZE_OF_FRAGMENT, "255 bytes at most", ()),
+])  # fmt: skip
 def test_splitmuxsink_keeps_each_fragment(
     lab: Lab, splitter: str, sink: str | None, words: str | None, areas: tuple[str, ...]
 ) -> None:
@@ -215,20 +207,17 @@ def test_a_killed_pipeline_leaves_its_recording(lab: Lab) -> None:
     assert len(lab.into_file(lab.source("a"), "more.raw")) == len(back) + 3 * FRAME_BYTES
 
 
-@pytest.mark.parametrize(
-    ("pipeline", "words"),
-    [
-        ("videotestsrc ! chariosink", "Set the properties store"),
-        ("chariosrc ! fakesink", "Set the properties store"),
-        ("videotestsrc ! chariosink store=/nowhere/file area=a", "There is no such disk and no such file. chario list"),
-        ("videotestsrc ! {sink}", "There is no such area. chario ls"),
-        ("videotestsrc ! {sink} size=1099511627776", "No hole of the store.*chario df"),
-        ("videotestsrc ! {sink} size=1048576 segment-bytes=5000", "segment-bytes is a multiple of 4096"),
-        ("videotestsrc ! {sink} size=8192 segment-bytes=8192", "shorter than two segments"),
-        ("videotestsrc ! {sink} size=1048576 append=true force=true", "set one of them"),
-        ("{source} ! fakesink", "There is no such area"),
-    ],
-)
+@pytest.mark.parametrize(("pipeline", "words"), [
+    ("videotestsrc ! chariosink", "Set the properties store"),
+    ("chariosrc ! fakesink", "Set the properties store"),
+    ("videotestsrc ! chariosink store=/nowhere/file area=a", "There is no such disk and no such file. chario list"),
+    ("videotestsrc ! {sink}", "There is no such area. chario ls"),
+    ("videotestsrc ! {sink} size=1099511627776", "No hole of the store.*chario df"),
+    ("videotestsrc ! {sink} size=1048576 segment-bytes=5000", "segment-bytes is a multiple of 4096"),
+    ("videotestsrc ! {sink} size=8192 segment-bytes=8192", "shorter than two segments"),
+    ("videotestsrc ! {sink} size=1048576 append=true force=true", "set one of them"),
+    ("{source} ! fakesink", "There is no such area"),
+])  # fmt: skip
 def test_errors_say_what_to_do(lab: Lab, pipeline: str, words: str) -> None:
     """One message, and the pipeline ends; no area is left behind."""
     result = lab.run(pipeline.format(sink=lab.sink("a"), source=lab.source("a")))

@@ -39,14 +39,12 @@ from chario_lab.experiments.blocksizes.processors import FASTEST, POLICIES, SLOW
 from chario_lab.experiments.blocksizes.profile import kind_of, read_profile
 from chario_lab.experiments.blocksizes.results import results
 from chario_lab.experiments.ways import DIRECTIONS, READ, WRITE
-from chario_lab.records import AnyRecord, Commands, MachineRecord, SeriesRecord
+from chario_lab.records import AnyRecord, Commands, SeriesRecord
 from chario_lab.target.machine import THIS_MACHINE
 from chario_lab.target.target import TargetError
+from chario_lab.testing.series import machine_record
 
-MACHINE = MachineRecord(
-    machine=THIS_MACHINE.name, kernel="6.1", release="6.1", kernel_command="", processor="Fast CPU", cpus=2,
-    memory_mib=1, device="Good Drive",
-)  # fmt: skip
+MACHINE = machine_record(THIS_MACHINE.name, processor="Fast CPU", cpus=2, device="Good Drive")
 MIB = 1 << 20
 REPORT = """\
 # Samples: 1K of event 'cycles'
@@ -337,10 +335,7 @@ def test_the_papers_figures_are_drawn_by_time() -> None:
 
 def test_a_guest_has_its_names_still() -> None:
     """One CPU where a cell names none; a machine has all of its own."""
-    guest = MachineRecord(
-        machine="6.1, NVMe SSD, 1 CPU", kernel="6.1", release="6.1", kernel_command="", processor="", cpus=1,
-        memory_mib=1, emulator="QEMU",
-    )  # fmt: skip
+    guest = machine_record("6.1, NVMe SSD, 1 CPU", emulator="QEMU")
     cell = Cell(NVME, WAYS[NVME][0].title, READ, size_bytes=4096)
     assert [each.key(cell).rpartition("/")[2] for each in results([guest])] == ["1"]
     assert [each.key(cell).rpartition("/")[2] for each in results([MACHINE])] == ["here"]

@@ -77,14 +77,11 @@ def test_output_that_is_not_text_survives(line: tuple[Channel, socket.socket, IO
     assert result_from("x", reply.result(LIMIT_S)).stdout_bytes == b"\xff\0x"
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"rc": 3}, "ended with 3"),
-        ({"rc": -9, "timed_out": True}, "killed at its time limit"),
-        ({"rc": None, "timed_out": True, "stuck": "[<0>] wait_here"}, "cannot be killed.*\n.*wait_here"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "words"), [
+    ({"rc": 3}, "ended with 3"),
+    ({"rc": -9, "timed_out": True}, "killed at its time limit"),
+    ({"rc": None, "timed_out": True, "stuck": "[<0>] wait_here"}, "cannot be killed.*\n.*wait_here"),
+])  # fmt: skip
 def test_a_failed_command_says_how(fields: dict[str, object], words: str) -> None:
     """check() passes nothing but a 0 in time, and shows the output."""
     record = {"stdout": "some output", "stderr": "", "timed_out": False, "stuck": None} | fields

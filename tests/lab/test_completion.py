@@ -33,19 +33,16 @@ def offered(line: str, breaks: str = USUAL) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("chario bi", ["bind"]),
-        ("chario bind 0", ["0000:01:00.0", "0000:02:00.0"]),
-        ("chario bind 0000:", ["01:00.0", "02:00.0"]),
-        ("chario bind 0000:0", ["01:00.0", "02:00.0"]),
-        ("chario unbind 0000:02:0", ["00.0"]),
-        ("chario unbind 0000:01:00.0 0000:02", ["02:00.0"]),
-        ("chario plan --limits bl", ["block="]),
-        ("chario bind 0000:03", []),
-    ],
-)
+@pytest.mark.parametrize(("line", "words"), [
+    ("chario bi", ["bind"]),
+    ("chario bind 0", ["0000:01:00.0", "0000:02:00.0"]),
+    ("chario bind 0000:", ["01:00.0", "02:00.0"]),
+    ("chario bind 0000:0", ["01:00.0", "02:00.0"]),
+    ("chario unbind 0000:02:0", ["00.0"]),
+    ("chario unbind 0000:01:00.0 0000:02", ["02:00.0"]),
+    ("chario plan --limits bl", ["block="]),
+    ("chario bind 0000:03", []),
+])  # fmt: skip
 def test_words_that_fit_are_offered(line: str, words: list[str]) -> None:
     """An address is completed on either side of its colons."""
     assert offered(line) == words

@@ -67,46 +67,43 @@ def test_a_driver_is_its_own_layer_and_its_stores_are_watched() -> None:
     assert symbols["helper"].layer == "other"
 
 
-@pytest.mark.parametrize(
-    ("name", "layer"),
-    [
-        ("entry_SYSCALL_64", "system call"),
-        ("__x64_sys_pread64", "system call"),
-        ("vfs_read", "vfs"),
-        ("crypto_shash_update", "file system"),
-        ("filemap_read", "page cache"),
-        ("__folio_mark_dirty", "page cache"),
-        ("iomap_file_buffered_write", "page cache"),
-        ("iomap_dio_bio_iter", "direct I/O"),
-        ("bio_alloc_bioset", "bio"),
-        ("bio_split_rw", "merge"),
-        ("__blk_flush_plug", "merge"),
-        ("blk_mq_submit_bio", "request"),
-        ("dma_map_page_attrs", "dma"),
-        ("intel_iommu_map_pages", "dma"),
-        ("__iommu_dma_map", "dma"),
-        ("qi_submit_sync", "dma"),
-        ("handle_edge_irq", "interrupt"),
-        ("sysvec_apic_timer_interrupt", "timer"),
-        ("__schedule", "scheduler"),
-        ("idle_cpu", "scheduler"),
-        ("complete", "scheduler"),
-        ("complete_walk", "other"),
-        ("do_idle", "idle"),
-        ("ktime_get", "timer"),
-        ("update_process_times", "timer"),
-        ("_raw_spin_lock", "lock"),
-        ("internal_get_user_pages_fast", "gup"),
-        ("bio_iov_iter_get_pages", "gup"),
-        ("io_issue_sqe", "io_uring"),
-        ("io_schedule", "scheduler"),
-        ("__kmalloc", "slab"),
-        ("get_partial_node.part.0", "slab"),
-        ("_copy_from_user", "copy"),
-        ("rb_erase", "library"),
-        ("a_function_of_no_layer", "other"),
-    ],
-)
+@pytest.mark.parametrize(("name", "layer"), [
+    ("entry_SYSCALL_64", "system call"),
+    ("__x64_sys_pread64", "system call"),
+    ("vfs_read", "vfs"),
+    ("crypto_shash_update", "file system"),
+    ("filemap_read", "page cache"),
+    ("__folio_mark_dirty", "page cache"),
+    ("iomap_file_buffered_write", "page cache"),
+    ("iomap_dio_bio_iter", "direct I/O"),
+    ("bio_alloc_bioset", "bio"),
+    ("bio_split_rw", "merge"),
+    ("__blk_flush_plug", "merge"),
+    ("blk_mq_submit_bio", "request"),
+    ("dma_map_page_attrs", "dma"),
+    ("intel_iommu_map_pages", "dma"),
+    ("__iommu_dma_map", "dma"),
+    ("qi_submit_sync", "dma"),
+    ("handle_edge_irq", "interrupt"),
+    ("sysvec_apic_timer_interrupt", "timer"),
+    ("__schedule", "scheduler"),
+    ("idle_cpu", "scheduler"),
+    ("complete", "scheduler"),
+    ("complete_walk", "other"),
+    ("do_idle", "idle"),
+    ("ktime_get", "timer"),
+    ("update_process_times", "timer"),
+    ("_raw_spin_lock", "lock"),
+    ("internal_get_user_pages_fast", "gup"),
+    ("bio_iov_iter_get_pages", "gup"),
+    ("io_issue_sqe", "io_uring"),
+    ("io_schedule", "scheduler"),
+    ("__kmalloc", "slab"),
+    ("get_partial_node.part.0", "slab"),
+    ("_copy_from_user", "copy"),
+    ("rb_erase", "library"),
+    ("a_function_of_no_layer", "other"),
+])  # fmt: skip
 def test_well_known_functions(name: str, layer: str) -> None:
     """Functions that each layer is known by, and some whose names begin like those of another one."""
     assert layer_of(name) == layer
@@ -127,20 +124,17 @@ def test_no_word_of_the_table_has_two_layers() -> None:
     assert [word for word, count in Counter(words).items() if count > 1] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "watch"),
-    [
-        ("memcpy", WATCH_COPY),
-        ("__memmove", WATCH_COPY),
-        ("copy_user_generic_unrolled", WATCH_COPY),
-        ("rep_movs_alternative", WATCH_COPY),
-        ("memset_erms", WATCH_FILL),
-        ("clear_page_rep", WATCH_FILL),
-        ("copy_page_regs", WATCH_NONE),
-        ("memcpy_fromio", WATCH_NONE),
-        ("_copy_from_user", WATCH_NONE),
-    ],
-)
+@pytest.mark.parametrize(("name", "watch"), [
+    ("memcpy", WATCH_COPY),
+    ("__memmove", WATCH_COPY),
+    ("copy_user_generic_unrolled", WATCH_COPY),
+    ("rep_movs_alternative", WATCH_COPY),
+    ("memset_erms", WATCH_FILL),
+    ("clear_page_rep", WATCH_FILL),
+    ("copy_page_regs", WATCH_NONE),
+    ("memcpy_fromio", WATCH_NONE),
+    ("_copy_from_user", WATCH_NONE),
+])  # fmt: skip
 def test_functions_whose_stores_are_bytes_moved(name: str, watch: int) -> None:
     """Only assembly that keeps nothing on its stack: other stores would be counted as copied."""
     assert watch_of(name) == watch

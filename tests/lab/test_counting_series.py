@@ -100,16 +100,13 @@ def test_points_of_an_operation(tmp_path: Path) -> None:
     assert operation.points == (Point(1, 1, 0, (2, 0, 3)), Point(4, 7, 1, (4, 5, 6)))
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        words(1, 2),
-        words(MAGIC, NR_LAYERS) + record(OPERATION, CPU, 5, 6, 7, *EVENTS),
-        words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(77),
-        words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(OPERATION, CPU, 5, 6, 7, *EVENTS)[:-8],
-    ],
-)
+@pytest.mark.parametrize("data", [
+    b"",
+    words(1, 2),
+    words(MAGIC, NR_LAYERS) + record(OPERATION, CPU, 5, 6, 7, *EVENTS),
+    words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(77),
+    words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(OPERATION, CPU, 5, 6, 7, *EVENTS)[:-8],
+])  # fmt: skip
 def test_another_file_is_refused(tmp_path: Path, data: bytes) -> None:
     """A file that is foreign, out of order or cut off never becomes a figure."""
     path = tmp_path / "counts"

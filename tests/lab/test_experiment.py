@@ -34,7 +34,7 @@ from chario_lab.target.machine import Machine
 from chario_lab.target.need import Need
 from chario_lab.target.place import SETTLED, Holder
 from chario_lab.target.target import Target, TargetError
-from chario_lab.testing.series import SYMBOLS, operation
+from chario_lab.testing.series import SYMBOLS, machine_record, operation
 
 FIRST, SECOND = (Machine(name, GuestSpec(drives=(Nvme(name),))) for name in ("first", "second"))
 
@@ -126,9 +126,7 @@ class FakeTarget(Target):
 
     def describe(self) -> MachineRecord:
         """As little as can be said."""
-        return MachineRecord(
-            machine=self.machine.name, kernel="6.1", release="", kernel_command="", processor="", cpus=1, memory_mib=1
-        )
+        return machine_record(self.machine.name)
 
     def complaint(self) -> str:
         """What a test has put there."""

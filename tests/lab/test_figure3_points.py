@@ -166,15 +166,12 @@ def test_a_timeline_is_kept() -> None:
     assert kept.computing_ns == 17_500
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (said(lost=3, submitted=8, handled=8, resumed=8), "lost 3 records"),
-        (said(submitted=8, handled=7, resumed=8), "not all of 8 reads .*handled or polled: 7"),
-        (said(submitted=9, handled=9, resumed=9), "not all of 8 reads"),
-        ("", "nothing that can be read"),
-    ],
-)
+@pytest.mark.parametrize(("text", "reason"), [
+    (said(lost=3, submitted=8, handled=8, resumed=8), "lost 3 records"),
+    (said(submitted=8, handled=7, resumed=8), "not all of 8 reads .*handled or polled: 7"),
+    (said(submitted=9, handled=9, resumed=9), "not all of 8 reads"),
+    ("", "nothing that can be read"),
+])  # fmt: skip
 def test_a_timeline_that_is_not_whole_is_refused(text: str, reason: str) -> None:
     """Records that were lost, a read without a point, reads of somebody else, and no answer."""
     with pytest.raises(TargetError, match=reason):

@@ -23,7 +23,7 @@ from chario_lab.experiments.isolation.plan import HERE, HERE_SHORT, IN_GUEST, IN
 from chario_lab.records import MachineRecord, SeriesRecord
 from chario_lab.target.machine import THIS_MACHINE
 from chario_lab.target.place import Holder, Place
-from chario_lab.testing.series import operation, record
+from chario_lab.testing.series import machine_record, operation, record
 
 MIB, NS_A_MS = 1 << 20, 1_000_000
 LIMIT_S = 60
@@ -153,10 +153,7 @@ def test_times_of_calls_are_told_apart(tmp_path: Path) -> None:
 
 def machine(emulator: str = "QEMU") -> MachineRecord:
     """What figures are measured on."""
-    return MachineRecord(
-        machine="6.1", kernel="6.1", release="6.1.0", kernel_command="", processor="", cpus=2, memory_mib=1,
-        emulator=emulator, device="Good Drive",
-    )  # fmt: skip
+    return machine_record(cpus=2, emulator=emulator, device="Good Drive")
 
 
 def series(cell: Cell, call_ms: int, rate_mib: int) -> SeriesRecord:

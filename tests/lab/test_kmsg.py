@@ -13,51 +13,45 @@ def record(text: str, sequence: int = 0) -> LogRecord:
     return LogRecord(sequence, 4, 0, text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "BUG: KASAN: slab-use-after-free in f+0x1/0x2 [chario]",
-        "BUG: scheduling while atomic: dd/1/0x2",
-        "BUG: KCSAN: data-race in chario_queue_post [chario] / chario_queue_poll [chario]",
-        "BUG: KCSAN: data-race in __list_del_entry_valid / chario_queue_poll [chario]",
-        "BUG: KCSAN: assert: race in chario_queue_post [chario]",
-        "WARNING: CPU: 0 PID: 1 at lib/x.c:1 f+0x1/0x2",
-        "WARNING: possible circular locking dependency detected",
-        "WARNING: possible recursive locking detected",
-        "UBSAN: shift-out-of-bounds in a.c:1:2",
-        "DMA-API: chario 0000:01:00.0: device driver frees DMA memory with different size",
-        "DMAR: DRHD: handling fault status reg 2",
-        "DMAR: [DMA Write NO_PASID] Request device [01:00.0] fault addr 0x1000 [fault reason 0x05] PTE Write access",
-        "unreferenced object 0xffff888 (size 64):",
-        "kmemleak: 1 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
-        "Oops: 0000 [#1] PREEMPT SMP",
-        "general protection fault, probably for non-canonical address",
-        "INFO: task dd:1 blocked for more than 120 seconds.",
-        'irq 16: nobody cared (try booting with the "irqpoll" option)',
-        "refcount_t: underflow; use-after-free.",
-        "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
-        "INFO: inconsistent lock state",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "BUG: KASAN: slab-use-after-free in f+0x1/0x2 [chario]",
+    "BUG: scheduling while atomic: dd/1/0x2",
+    "BUG: KCSAN: data-race in chario_queue_post [chario] / chario_queue_poll [chario]",
+    "BUG: KCSAN: data-race in __list_del_entry_valid / chario_queue_poll [chario]",
+    "BUG: KCSAN: assert: race in chario_queue_post [chario]",
+    "WARNING: CPU: 0 PID: 1 at lib/x.c:1 f+0x1/0x2",
+    "WARNING: possible circular locking dependency detected",
+    "WARNING: possible recursive locking detected",
+    "UBSAN: shift-out-of-bounds in a.c:1:2",
+    "DMA-API: chario 0000:01:00.0: device driver frees DMA memory with different size",
+    "DMAR: DRHD: handling fault status reg 2",
+    "DMAR: [DMA Write NO_PASID] Request device [01:00.0] fault addr 0x1000 [fault reason 0x05] PTE Write access",
+    "unreferenced object 0xffff888 (size 64):",
+    "kmemleak: 1 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+    "Oops: 0000 [#1] PREEMPT SMP",
+    "general protection fault, probably for non-canonical address",
+    "INFO: task dd:1 blocked for more than 120 seconds.",
+    'irq 16: nobody cared (try booting with the "irqpoll" option)',
+    "refcount_t: underflow; use-after-free.",
+    "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
+    "INFO: inconsistent lock state",
+])  # fmt: skip
 def test_a_complaint_is_found(text: str) -> None:
     """Every checker of the kernel has a pattern."""
     assert complaints([record("before"), record(text), record("after")]) == [record(text)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "AMD-Vi: AMD IOMMUv2 functionality not available on this system - This is not a bug.",
-        "kasan: KernelAddressSanitizer initialized",
-        "BUG: KCSAN: data-race in tick_nohz_stop_tick / tick_sched_do_timer",
-        "DMA-API: preallocated 65536 debug entries",
-        "DMA-API: debugging enabled by kernel config",
-        "DMAR: dmar0: Using Queued invalidation",
-        "DMAR: No RMRR found",
-        "nvme nvme0: I/O Error (sct 0x2 / sc 0x81)",
-        "chario: loading out-of-tree module taints kernel.",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "AMD-Vi: AMD IOMMUv2 functionality not available on this system - This is not a bug.",
+    "kasan: KernelAddressSanitizer initialized",
+    "BUG: KCSAN: data-race in tick_nohz_stop_tick / tick_sched_do_timer",
+    "DMA-API: preallocated 65536 debug entries",
+    "DMA-API: debugging enabled by kernel config",
+    "DMAR: dmar0: Using Queued invalidation",
+    "DMAR: No RMRR found",
+    "nvme nvme0: I/O Error (sct 0x2 / sc 0x81)",
+    "chario: loading out-of-tree module taints kernel.",
+])  # fmt: skip
 def test_ordinary_lines_are_not_complaints(text: str) -> None:
     """What a healthy guest says must not fail a test."""
     assert complaints([record(text)]) == []

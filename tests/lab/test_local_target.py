@@ -109,16 +109,13 @@ def test_a_drive_is_named(tree: Tree) -> None:
     assert (full_address("01:00.0"), full_address("0000:0A:00.0")) == (ADDRESS, "0000:0a:00.0")
 
 
-@pytest.mark.parametrize(
-    ("address", "driver", "words"),
-    [
-        ("0000:7f:00.0", "nvme", "there is no PCI device"),
-        ("0000:02:00.0", "nvme", "is no NVMe drive"),
-        (ADDRESS, "chario", f"is with chario, give it to nvme first: chario unbind {ADDRESS}"),
-        (ADDRESS, "vfio-pci", "is with vfio-pci"),
-        (ADDRESS, "", "is with no driver"),
-    ],
-)
+@pytest.mark.parametrize(("address", "driver", "words"), [
+    ("0000:7f:00.0", "nvme", "there is no PCI device"),
+    ("0000:02:00.0", "nvme", "is no NVMe drive"),
+    (ADDRESS, "chario", f"is with chario, give it to nvme first: chario unbind {ADDRESS}"),
+    (ADDRESS, "vfio-pci", "is with vfio-pci"),
+    (ADDRESS, "", "is with no driver"),
+])  # fmt: skip
 def test_a_drive_that_cannot_be_lent_is_refused(tree: Tree, address: str, driver: str, words: str) -> None:
     """With the reason."""
     tree.use_driver(driver)
@@ -133,14 +130,11 @@ def test_an_address_is_an_address(text: str) -> None:
         full_address(text)
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["--device", ADDRESS], "add --destroy-data"),
-        (["--destroy-data"], "name the drive by --device"),
-        (["--device", ADDRESS, "--destroy-data", "--kernel", "6.1"], "leave --kernel out"),
-    ],
-)
+@pytest.mark.parametrize(("words", "reason"), [
+    (["--device", ADDRESS], "add --destroy-data"),
+    (["--destroy-data"], "name the drive by --device"),
+    (["--device", ADDRESS, "--destroy-data", "--kernel", "6.1"], "leave --kernel out"),
+])  # fmt: skip
 def test_nothing_begins_without_the_words(words: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What is missing is said."""
     with pytest.raises(SystemExit, match="2"):

@@ -75,13 +75,10 @@ def test_no_archive_is_explained() -> None:
         choose_mirror([Source("https://other.example/apt", ("jammy",), ("main",), "")])
 
 
-@pytest.mark.parametrize(
-    ("suite", "expected"),
-    [
-        ("bookworm", ["A bookworm main", "A bookworm-updates main", "S bookworm-security main"]),
-        ("bookworm-backports", ["A bookworm-backports main"]),
-    ],
-)
+@pytest.mark.parametrize(("suite", "expected"), [
+    ("bookworm", ["A bookworm main", "A bookworm-updates main", "S bookworm-security main"]),
+    ("bookworm-backports", ["A bookworm-backports main"]),
+])  # fmt: skip
 def test_a_release_includes_its_updates(suite: str, expected: list[str]) -> None:
     """A release stands for its updates and security archive too; other suites stand for themselves."""
     lines = packages.source_lines(Mirror("A", "S", KEYRING), suite).splitlines()

@@ -120,13 +120,7 @@ def test_namespaces_are_numbered_and_formatted() -> None:
 
 def test_each_backing_builds_its_node() -> None:
     """One block node a namespace, with the file at the bottom."""
-    kinds = (
-        RawFile(),
-        NullCo(20),
-        Blkdebug((ErrorRule("read", 16, once=True),)),
-        Throttle(4096),
-        WriteLog(),
-    )
+    kinds = (RawFile(), NullCo(20), Blkdebug((ErrorRule("read", 16, once=True),)), Throttle(4096), WriteLog())
     drive = Nvme("a", tuple(Namespace(1, backing=kind) for kind in kinds))
     words = argv(GuestSpec(drives=(drive,)), HOST)
     raw, null, debug, throttle, log = objects(words, "-blockdev")
@@ -204,23 +198,20 @@ def test_files_are_those_qemu_opens() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        (GuestSpec(interrupts="msi"), "interrupts must be"),
-        (GuestSpec(drives=(Nvme("a"), Nvme("a"))), "one serial"),
-        (GuestSpec(drives=(Nvme(""),)), "1 to 20 characters"),
-        (GuestSpec(drives=(Nvme("a", (Namespace(1, 520),)),)), "LBA of 520 bytes"),
-        (GuestSpec(drives=(Nvme("a", (Namespace(0),)),)), "at least 1 MiB"),
-        (GuestSpec(drives=(Nvme("a", (Namespace(1, nsid=2), Namespace(1))),)), "repeat"),
-        (GuestSpec(drives=(AhciDisk("d" * 21),)), "1 to 20 characters"),
-        (GuestSpec(drives=(VirtioDisk("d", 0),)), "at least 1 MiB"),
-        (GuestSpec(drives=(VirtioDisk("d", lba_bytes=520),)), "LBA of 520 bytes"),
-        (GuestSpec(drives=(SdCard("d", 48),)), "power of two, not 48 MiB"),
-        (GuestSpec(drives=(SdCard("d", backing=Blkdebug()),)), "must be RawFile or WriteLog"),  # type: ignore[arg-type]
-        (GuestSpec(drives=tuple(Nvme(f"d{n}") for n in range(MOST_DRIVES + 1))), "too many drives"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "words"), [
+    (GuestSpec(interrupts="msi"), "interrupts must be"),
+    (GuestSpec(drives=(Nvme("a"), Nvme("a"))), "one serial"),
+    (GuestSpec(drives=(Nvme(""),)), "1 to 20 characters"),
+    (GuestSpec(drives=(Nvme("a", (Namespace(1, 520),)),)), "LBA of 520 bytes"),
+    (GuestSpec(drives=(Nvme("a", (Namespace(0),)),)), "at least 1 MiB"),
+    (GuestSpec(drives=(Nvme("a", (Namespace(1, nsid=2), Namespace(1))),)), "repeat"),
+    (GuestSpec(drives=(AhciDisk("d" * 21),)), "1 to 20 characters"),
+    (GuestSpec(drives=(VirtioDisk("d", 0),)), "at least 1 MiB"),
+    (GuestSpec(drives=(VirtioDisk("d", lba_bytes=520),)), "LBA of 520 bytes"),
+    (GuestSpec(drives=(SdCard("d", 48),)), "power of two, not 48 MiB"),
+    (GuestSpec(drives=(SdCard("d", backing=Blkdebug()),)), "must be RawFile or WriteLog"),  # type: ignore[arg-type]
+    (GuestSpec(drives=tuple(Nvme(f"d{n}") for n in range(MOST_DRIVES + 1))), "too many drives"),
+])  # fmt: skip
 def test_an_impossible_spec_is_refused(spec: GuestSpec, words: str) -> None:
     """The lab says what is wrong before QEMU does."""
     with pytest.raises(SpecError, match=words):

@@ -86,17 +86,14 @@ def test_no_test_downloads_by_itself(path: Path) -> None:
     assert unknown_tools(text) == [], "make a member of Tools for these packages"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from chario_lab.packages import unpack\nunpack(['fio'], 'bookworm')",
-        "from chario_lab import packages\npackages.unpack(['fio'], 'bookworm')",
-        "import chario_lab.packages",
-        "from chario_lab.guest.tools import fetch",
-        "from chario_lab.crates import install",
-        "from chario_lab import crates",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "from chario_lab.packages import unpack\nunpack(['fio'], 'bookworm')",
+    "from chario_lab import packages\npackages.unpack(['fio'], 'bookworm')",
+    "import chario_lab.packages",
+    "from chario_lab.guest.tools import fetch",
+    "from chario_lab.crates import install",
+    "from chario_lab import crates",
+])  # fmt: skip
 def test_a_download_is_seen(text: str) -> None:
     """In each way in which a file could come by it."""
     assert downloads(text)

@@ -61,14 +61,11 @@ def test_a_run_that_was_killed_while_it_wrote_can_be_read(tmp_path: Path) -> Non
     assert split_runs(read(path))[-1] == again.records
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("nonsense", "line 2 is no record"),
-        ('{"record":"unheard-of"}', "line 2 is no record: Invalid value 'unheard-of'"),
-        ('{"record":"failure","machine":"6.1"}', "line 2 is no record: .*missing required field `station`"),
-    ],
-)
+@pytest.mark.parametrize(("line", "reason"), [
+    ("nonsense", "line 2 is no record"),
+    ('{"record":"unheard-of"}', "line 2 is no record: Invalid value 'unheard-of'"),
+    ('{"record":"failure","machine":"6.1"}', "line 2 is no record: .*missing required field `station`"),
+])  # fmt: skip
 def test_what_is_no_record_is_named(tmp_path: Path, line: str, reason: str) -> None:
     """With the file, the line and the reason."""
     path = tmp_path / "bench.jsonl"

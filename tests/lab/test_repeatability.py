@@ -7,8 +7,8 @@ import pytest
 
 from chario_lab.counting.series import Operation
 from chario_lab.experiment.repeatability import find_before, same_again
-from chario_lab.records import AnyRecord, EndRecord, FailureRecord, MachineRecord, RunRecord, SeriesRecord
-from chario_lab.testing.series import operation, record
+from chario_lab.records import AnyRecord, EndRecord, FailureRecord, RunRecord, SeriesRecord
+from chario_lab.testing.series import machine_record, operation, record
 
 KIB = 1 << 10
 CALLS = 8
@@ -16,16 +16,7 @@ CALLS = 8
 
 def run(*records: AnyRecord, release: str = "6.1.0", short: bool = False, ended: bool = True) -> list[AnyRecord]:
     """A run on a machine."""
-    machine = MachineRecord(
-        machine="6.1",
-        kernel="6.1",
-        release=release,
-        kernel_command="",
-        processor="",
-        cpus=1,
-        memory_mib=1,
-        emulator="Q",
-    )
+    machine = machine_record(release=release, emulator="Q")
     begun = RunRecord(experiment="one", started="today", checkout="abc", excluded="", short=short)
     return [begun, machine, *records, *([EndRecord(took_s=1)] if ended else [])]
 
@@ -39,18 +30,15 @@ def calls(
     return record(f"{speed}/{size_bytes}", each, call_bytes=size_bytes, words=words, report=report)
 
 
-@pytest.mark.parametrize(
-    ("speed", "size_bytes", "before", "now", "beyond"),
-    [
-        ("stall", 4 * KIB, 10_000, 10_000, False),
-        ("stall", 128 * KIB, 10_000, 10_001, True),
-        ("late", 4 * KIB, 10_000, 10_020, False),
-        ("late", 4 * KIB, 10_000, 9_979, True),
-        ("late", 128 * KIB, 10_000, 10_300, False),
-        ("free", 128 * KIB, 10_000, 10_301, True),
-        ("late", 1024 * KIB, 10_000, 90_000, False),
-    ],
-)
+@pytest.mark.parametrize(("speed", "size_bytes", "before", "now", "beyond"), [
+    ("stall", 4 * KIB, 10_000, 10_000, False),
+    ("stall", 128 * KIB, 10_000, 10_001, True),
+    ("late", 4 * KIB, 10_000, 10_020, False),
+    ("late", 4 * KIB, 10_000, 9_979, True),
+    ("late", 128 * KIB, 10_000, 10_300, False),
+    ("free", 128 * KIB, 10_000, 10_301, True),
+    ("late", 1024 * KIB, 10_000, 90_000, False),
+])  # fmt: skip
 def test_what_may_differ_by_how_much(speed: str, size_bytes: int, before: int, now: int, beyond: bool) -> None:
     """A polled call to the instruction, small ones little, larger ones somewhat, and the largest as they like."""
     runs = [run(calls({"bio": cost - 100, "dma": 100}, size_bytes, speed)) for cost in (before, now)]
@@ -68,16 +56,13 @@ def test_a_difference_is_explained() -> None:
     assert apart.rows == [["6.1, late/4096", "110", "140", "+27.27%", "dma +40, bio -10"]]
 
 
-@pytest.mark.parametrize(
-    "now",
-    [
-        run(calls({"bio": 1}, 4 * KIB), release="6.12.0"),
-        run(calls({"bio": 1}, 8 * KIB)),
-        run(calls({"bio": 1}, 4 * KIB, ticks=1)),
-        run(calls({"bio": 1}, 4 * KIB, report="a profile")),
-        run(),
-    ],
-)
+@pytest.mark.parametrize("now", [
+    run(calls({"bio": 1}, 4 * KIB), release="6.12.0"),
+    run(calls({"bio": 1}, 8 * KIB)),
+    run(calls({"bio": 1}, 4 * KIB, ticks=1)),
+    run(calls({"bio": 1}, 4 * KIB, report="a profile")),
+    run(),
+])  # fmt: skip
 def test_what_cannot_be_compared_is_not(now: list[AnyRecord]) -> None:
     """Another machine, other calls, medians with ticks in them, a profiler beside, nothing."""
     assert same_again(run(calls({"bio": 2}, 4 * KIB)), now) == []

@@ -24,8 +24,8 @@ from chario_lab.experiments.figure3.points import POLLED, Points, keep, point_of
 from chario_lab.experiments.figure3.section import POINTS, courses
 from chario_lab.experiments.figure3.section import judge as judge_reads
 from chario_lab.experiments.ways import DIRECTIONS, WRITE, Way
-from chario_lab.records import AnyRecord, Commands, MachineRecord, PointRecord, SeriesRecord, TextRecord
-from chario_lab.testing.series import operation, record
+from chario_lab.records import AnyRecord, Commands, PointRecord, SeriesRecord, TextRecord
+from chario_lab.testing.series import machine_record, operation, record
 
 MIB = 1 << 20
 BOTH = (False, True)
@@ -35,9 +35,7 @@ SAID: dict[str, object] = {
 }  # fmt: skip
 
 
-MACHINE = MachineRecord(
-    machine="6.1", kernel="6.1", release="6.1.0", kernel_command="", processor="", cpus=1, memory_mib=1
-)
+MACHINE = machine_record()
 
 
 def spin(tick: int) -> SeriesRecord:
@@ -160,10 +158,7 @@ def test_the_sentences_about_latency() -> None:
 
 def test_nothing_is_said_to_be_less_than_what_was_not_measured() -> None:
     """A station that failed, or that a machine lacks, proves nothing."""
-    records: list[AnyRecord] = [MachineRecord(
-        machine="6.1", kernel="6.1", release="6.1", kernel_command="", processor="", cpus=1, memory_mib=1, emulator="Q",
-    )]  # fmt: skip
-    records.append(spin(0))
+    records: list[AnyRecord] = [machine_record(emulator="Q"), spin(0)]
     records += [
         record(read_key(READS[0], title, order), [operation({USER: 4000})] * 2, station="block")
         for title in ("40 KiB", "80 KiB")
@@ -183,10 +178,7 @@ def test_what_lies_between_points() -> None:
     assert (course.parts, course.waiting, course.all_reads) == ((), 0, 4000)
 
 
-BOARD = MachineRecord(
-    machine="this machine", kernel="6.1", release="6.1.0-rpi", kernel_command="", processor="", cpus=4, memory_mib=1,
-    device="Good Drive",
-)  # fmt: skip
+BOARD = machine_record("this machine", release="6.1.0-rpi", cpus=4, device="Good Drive")
 
 
 def timed(way: Way, title: str, order: str, computing_us: int, whole_us: int = 100) -> SeriesRecord:

@@ -18,13 +18,11 @@ from chario_lab.experiment.terminal import print_chapter
 from chario_lab.experiment.usage import usages
 from chario_lab.experiments.table1 import EXPERIMENT
 from chario_lab.experiments.table1.plan import HERE_FILE_MIB, HERE_MIB, SIZES, WAYS, key
-from chario_lab.records import AnyRecord, Commands, MachineRecord, OmissionRecord, SeriesRecord
+from chario_lab.records import AnyRecord, Commands, OmissionRecord, SeriesRecord
 from chario_lab.target.machine import THIS_MACHINE
+from chario_lab.testing.series import machine_record
 
-MACHINE = MachineRecord(
-    machine=THIS_MACHINE.name, kernel="6.1", release="6.1", kernel_command="", processor="Fast CPU", cpus=2,
-    memory_mib=1, device="Good Drive",
-)  # fmt: skip
+MACHINE = machine_record(THIS_MACHINE.name, processor="Fast CPU", cpus=2, device="Good Drive")
 MIB = 1 << 20
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Where the package and the library that was built are; importing this makes the one find the other."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Ctrl-c at a place of one's choice."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Callable, Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A plugin of pytest: a store on a file, for the tests of the Python package."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the package says of libchario is what the headers say, as the C compiler reads them."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 from pathlib import Path

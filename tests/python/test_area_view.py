@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Views from Python: what changes is written back, and nothing else; nothing ends under a view."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import mmap

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Buffers and queues from Python: no copy, and no memory that goes under a view."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import gc

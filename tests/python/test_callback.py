@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Callbacks of the Python package that the library asks."""
 
-from __future__ import annotations
-
 import pytest
 from package_signals import interrupted
 

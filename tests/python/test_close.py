@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Closing: at the end of a program, beside other threads, and when ctrl-c comes; freed once, and no wait for ever."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import mmap

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Files become areas, and areas files, from Python."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

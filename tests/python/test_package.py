@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The package as others install it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The records of a recording are given to a function, from Python."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator
 from typing import Any

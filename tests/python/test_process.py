@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Threads, signals, forks and the end of a program: nothing hangs, crashes or ends what is another's."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess
@@ -189,11 +187,7 @@ def test_a_buffer_of_another_device_is_refused(store: chario.Store, tmp_path: Pa
     """The number by which the one knows it would be another buffer to the other."""
     path = tmp_path / "other"
     path.write_bytes(bytes(MIB))
-    with (
-        chario.Device(path) as other,
-        chario.Buffer.pool(other, 4096) as buffer,
-        chario.Queue(store) as queue,
-    ):
+    with chario.Device(path) as other, chario.Buffer.pool(other, 4096) as buffer, chario.Queue(store) as queue:
         for add in (queue.read, store.device.read):
             with pytest.raises(ValueError, match="another device's"):
                 add(buffer, 0)
@@ -232,10 +226,7 @@ def test_a_daemon_thread_that_reads_when_the_program_ends(image: Path) -> None:
     with chario.Store(image, writable=True) as store:
         store.create("camera", 4 * MIB)
     done = subprocess.run(
-        [sys.executable, "-c", DAEMON_AT_EXIT, image, TOP / "python/src"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", DAEMON_AT_EXIT, image, TOP / "python/src"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
     with chario.Store(image) as store, chario.Reader(store, "camera") as reader:

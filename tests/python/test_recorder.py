@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Files, pipes and sockets become recordings, from Python."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Iterator

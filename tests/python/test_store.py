@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Stores and areas from Python."""
 
-from __future__ import annotations
-
 import errno
 import pickle
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Recordings from Python: made, followed, read again."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import threading

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two kinds of queues: each test of a table runs with io_uring, then with
+ * The two kinds of queues: each test of a file runs with io_uring, then with
  * threads.
  */
 #ifndef CHARIO_KINDS_H
@@ -15,12 +15,16 @@
 
 #include "system/sys.h"
 
-/* Two lines of the table. */
-/* clang-format off */
-#define BOTH(claim, run) \
-	{ claim ", io_uring", run }, \
-	{ claim ", threads", run }
-/* clang-format on */
+/* A test of both. */
+#define TEST_BOTH(function, claim)                     \
+	static void function(void);                    \
+	TAP_ADD(function, claim ", io_uring")          \
+	static void function##_threads(void)           \
+	{                                              \
+		function();                            \
+	}                                              \
+	TAP_ADD(function##_threads, claim ", threads") \
+	static void function(void)
 
 static int forbid(unsigned int entries, struct io_uring *ring, struct io_uring_params *params)
 {

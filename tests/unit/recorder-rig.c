@@ -14,8 +14,6 @@ int ends[2];
 
 void recorder_begin(void)
 {
-	/* Against hanging for ever. */
-	alarm(300);
 	rig_begin(RIG_BYTES, true);
 	if (pipe(ends) || rig_open(&rig_small)) {
 		printf("Bail out! no pipe or no recording can be made\n");

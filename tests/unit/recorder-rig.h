@@ -28,4 +28,11 @@ int give(uint64_t from, uint64_t to);
 void end_source(void);
 int run(void);
 
+/* A run returns a status, and the recorder says why it has ended. */
+#define ENDS(status, why)                 \
+	do {                              \
+		EQUAL(run(), status);     \
+		EQUAL(recorder.end, why); \
+	} while (0)
+
 #endif /* CHARIO_RECORDER_RIG_H */

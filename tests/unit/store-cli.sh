@@ -43,14 +43,33 @@ note()
 "
 }
 
-# gives STATUS ARGUMENT...: chario ends with that; what it says is in "said".
+# gives STATUS ARGUMENT... [:: TEXT...]: chario ends with that, and says each text; what it
+# says is in "said".
 gives()
 {
 	expected=$1
 	shift
-	"$chario" "$@" >said 2>&1 </dev/null
+	nr_arguments=0
+	for word; do
+		[ "$word" = :: ] && break
+		nr_arguments=$((nr_arguments + 1))
+	done
+	command=$*
+	# The arguments go behind the texts, where no other word follows them.
+	for word; do
+		[ "$word" = :: ] && break
+		shift
+		set -- "$@" "$word"
+	done
+	nr_texts=$(($# - nr_arguments))
+	(shift $nr_texts; exec "$chario" "$@") >said 2>&1 </dev/null
 	status=$?
-	[ $status = "$expected" ] || note "chario $*: $status, not $expected: $(cat said)"
+	[ $status = "$expected" ] || note "chario $command: $status, not $expected: $(cat said)"
+	for text; do
+		[ $nr_texts = 0 ] && break
+		nr_texts=$((nr_texts - 1))
+		[ "$text" = :: ] || says "$text"
+	done
 }
 
 # says TEXT...: each was said.

@@ -2,29 +2,72 @@
 /*
  * The Test Anything Protocol, as much of it as the unit tests need.
  *
- * A test is a function without arguments in the table that is given to
- * TAP_MAIN(), run between two other functions.  It makes its claims with CHECK() and EQUAL(); the first one that
- * fails ends it.  A test that cannot be run here ends with SKIP() and says why.
+ * TEST() begins a test, a function without arguments.  TEST_MAIN() makes a
+ * program of the tests in a file: it runs them in their order, each between two
+ * other functions.  A test makes its claims with CHECK() and EQUAL(); the first
+ * one that fails ends it.  A test that cannot be run here ends with SKIP() and
+ * says why.  TAP_MAIN() makes a program of tests that stand in a table.
  */
 #ifndef CHARIO_TAP_H
 #define CHARIO_TAP_H
 
+/* A callback of a test need not look at all that it is given. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* What nearly every test needs comes with this header. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct tap_test {
 	const char *claim;
 	void (*run)(void);
 };
 
+/* A test of the file, in the list of all of them. */
+struct tap_entry {
+	struct tap_test test;
+	int line;
+	struct tap_entry *next;
+};
+
 extern bool tap_failed;
 extern const char *tap_skipped;
+extern struct tap_entry *tap_entries;
 
 static inline void tap_nothing(void)
 {
 }
+
+/* The compiler is free to call constructors in an order of its own: the lines decide. */
+static inline void tap_add(struct tap_entry *entry)
+{
+	struct tap_entry **place = &tap_entries;
+
+	while (*place && (*place)->line <= entry->line)
+		place = &(*place)->next;
+	entry->next = *place;
+	*place = entry;
+}
+
+/* Has the function run as a test.  The claim is what its line of TAP says. */
+#define TAP_ADD(function, claim)                                                         \
+	__attribute__((constructor)) static void function##_added(void)                  \
+	{                                                                                \
+		static struct tap_entry entry = { { claim, function }, __LINE__, NULL }; \
+		tap_add(&entry);                                                         \
+	}
+
+#define TEST(function, claim)       \
+	static void function(void); \
+	TAP_ADD(function, claim)    \
+	static void function(void)
 
 #define TAP_FAIL(...)                                    \
 	do {                                             \
@@ -66,27 +109,57 @@ static inline void tap_nothing(void)
 		return;              \
 	} while (0)
 
-#define TAP_MAIN(tests, before, after)                                                 \
-	bool tap_failed;                                                               \
-	const char *tap_skipped;                                                       \
-	int main(void)                                                                 \
-	{                                                                              \
-		int status = 0;                                                        \
-		size_t nr_tests = sizeof(tests) / sizeof((tests)[0]);                  \
-		setvbuf(stdout, NULL, _IOLBF, 0);                                      \
-		printf("1..%zu\n", nr_tests);                                          \
-		for (size_t i = 0; i < nr_tests; i++) {                                \
-			tap_failed = false;                                            \
-			tap_skipped = NULL;                                            \
-			before();                                                      \
-			(tests)[i].run();                                              \
-			after();                                                       \
-			printf("%sok %zu - %s%s%s\n", tap_failed ? "not " : "", i + 1, \
-			       (tests)[i].claim, tap_skipped ? " # SKIP " : "",        \
-			       tap_skipped ? tap_skipped : "");                        \
-			status |= tap_failed;                                          \
-		}                                                                      \
-		return status;                                                         \
+/* Runs a test and returns whether it has failed. */
+static inline int tap_run(const struct tap_test *test, size_t number, void (*before)(void),
+			  void (*after)(void))
+{
+	tap_failed = false;
+	tap_skipped = NULL;
+	before();
+	test->run();
+	after();
+	printf("%sok %zu - %s%s%s\n", tap_failed ? "not " : "", number, test->claim,
+	       tap_skipped ? " # SKIP " : "", tap_skipped ? tap_skipped : "");
+	return tap_failed;
+}
+
+static inline void tap_begin(size_t nr_tests)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("1..%zu\n", nr_tests);
+}
+
+#define TAP_STATE                \
+	bool tap_failed;         \
+	const char *tap_skipped; \
+	struct tap_entry *tap_entries
+
+#define TEST_MAIN(before, after)                                                    \
+	TAP_STATE;                                                                  \
+	int main(void)                                                              \
+	{                                                                           \
+		const struct tap_entry *entry;                                      \
+		size_t nr_tests = 0;                                                \
+		int status = 0;                                                     \
+		for (entry = tap_entries; entry; entry = entry->next)               \
+			nr_tests++;                                                 \
+		tap_begin(nr_tests);                                                \
+		nr_tests = 0;                                                       \
+		for (entry = tap_entries; entry; entry = entry->next)               \
+			status |= tap_run(&entry->test, ++nr_tests, before, after); \
+		return status;                                                      \
+	}
+
+#define TAP_MAIN(tests, before, after)                                        \
+	TAP_STATE;                                                            \
+	int main(void)                                                        \
+	{                                                                     \
+		size_t nr_tests = sizeof(tests) / sizeof((tests)[0]);         \
+		int status = 0;                                               \
+		tap_begin(nr_tests);                                          \
+		for (size_t i = 0; i < nr_tests; i++)                         \
+			status |= tap_run(&(tests)[i], i + 1, before, after); \
+		return status;                                                \
 	}
 
 #endif /* CHARIO_TAP_H */

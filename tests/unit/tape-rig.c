@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define FOR_EVER_NS 1000000000000
 
@@ -18,8 +19,15 @@ const struct chario_stream_options rig_small = {
 
 void rig_begin(uint64_t area_bytes, bool cached)
 {
+	/* Against hanging for ever. */
+	alarm(300);
 	rig.disk = lab_make_disk(area_bytes, cached);
 	rig.store = lab_open_store(rig.disk);
+}
+
+void rig_begin_usual(void)
+{
+	rig_begin(RIG_BYTES, true);
 }
 
 void rig_end(void)
@@ -49,6 +57,11 @@ int rig_open_reader(void)
 	return chario_reader_open(rig.store, LAB_AREA, &rig.reader);
 }
 
+int rig_read_back(void)
+{
+	return rig_close() ?: rig_open_reader();
+}
+
 void rig_close_reader(void)
 {
 	chario_reader_close(rig.reader);
@@ -57,7 +70,7 @@ void rig_close_reader(void)
 
 int rig_wait(void)
 {
-	return chario_stream_wait(rig.stream, UINT64_MAX, -1);
+	return chario_stream_wait(rig.stream, UINT64_MAX, -1) ?: rig_look();
 }
 
 int rig_record(uint64_t from, uint64_t to, size_t bytes)
@@ -100,10 +113,8 @@ bool rig_is_next(uint64_t sequence)
 
 bool rig_holds(uint64_t from, uint64_t to)
 {
-	int err = rig_close();
+	int err = rig_read_back();
 
-	if (!err)
-		err = rig_open_reader();
 	if (err)
 		printf("# closing, or opening the reader: %d\n", err);
 	for (uint64_t i = from; i < to && !err; i++)

@@ -23,7 +23,7 @@
  * @store: that it is in, open for writing
  * @stream: that makes it, or NULL
  * @reader: that reads it, or NULL
- * @status: of the stream, when rig_look() was called
+ * @status: of the stream, when rig_look() or rig_wait() was called
  * @record: that rig_next() has read
  */
 struct tape_rig {
@@ -40,8 +40,9 @@ extern struct tape_rig rig;
 /* Small segments, and nothing happens by time that a test does not ask for. */
 extern const struct chario_stream_options rig_small;
 
-/* A disk with one area and no recording; and the end of all that there is. */
+/* A disk with one area and no recording, as most tests have it; and the end of all that there is. */
 void rig_begin(uint64_t area_bytes, bool cached);
+void rig_begin_usual(void);
 void rig_end(void);
 
 int rig_open(const struct chario_stream_options *options);
@@ -49,7 +50,10 @@ int rig_close(void);
 int rig_open_reader(void);
 void rig_close_reader(void);
 
-/* Wait until all is durable. */
+/* Close the stream, and open a reader of what it has recorded. */
+int rig_read_back(void);
+
+/* Wait until all is durable; what the status is then. */
 int rig_wait(void);
 
 /* Record the records from one number to before another. */

@@ -85,8 +85,7 @@ has_ipv6()
 format 64M
 gives 0 create a 4M
 while IFS='|' read -r expected from text; do
-	gives "$expected" record --force a --from "$from"
-	says "$text"
+	gives "$expected" record --force a --from "$from" :: "$text"
 done <<'TABLE'
 2|udp:x|"x" is not HOST:PORT
 2|udp:[::1]|"[::1]" is not HOST:PORT; an IPv6 address stands in brackets
@@ -218,8 +217,7 @@ done
 for kind in STREAM SEQPACKET DGRAM; do beside $kind; done
 dead elsewhere
 ln -s elsewhere socket
-gives 1 record --force a --from unix:socket
-says '"socket" is no socket'
+gives 1 record --force a --from unix:socket :: '"socket" is no socket'
 [ -L socket ] || note "a link is removed"
 rm socket
 # A socket that another program has put in the place of the recorder's own stays.
@@ -299,8 +297,7 @@ for words, typed in CALLS:
         print(f"it has become the controlling terminal: {words}")
 sys.exit(wrong)
 PYTHON
-gives 0 replay cam
-says line
+gives 0 replay cam :: line
 claim "no terminal becomes the controlling terminal of a verb"
 
 end

@@ -2,11 +2,6 @@
 /*
  * The user's own keys and values of an area.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <chario/area.h>
 
 #include "log-device.h"
@@ -54,7 +49,7 @@ static bool has_all(const char *name, const char *attributes, size_t bytes)
 	return !memcmp(info.attributes, attributes, bytes);
 }
 
-static void are_set_and_taken_away(void)
+TEST(are_set_and_taken_away, "attributes are set and taken away")
 {
 	static const char both[] = "lens=35mm\0note=a=b\0";
 
@@ -75,13 +70,13 @@ static void are_set_and_taken_away(void)
 	CHECK(has("a", "empty", ""));
 }
 
-static void the_last_word_counts(void)
+TEST(the_last_word_counts, "of what is said of a key twice the last counts")
 {
 	EQUAL(chario_store_set_attributes(store, "a", "x=1\0x\0x=2\0y=1\0y\0"), 0);
 	CHECK(has_all("a", "x=2\0", 5));
 }
 
-static void keys_have_rules(void)
+TEST(keys_have_rules, "keys have rules")
 {
 	EQUAL(chario_store_set_attributes(store, "nosuch", "x=1\0"), -ENOENT);
 	EQUAL(chario_store_set_attributes(store, "a", "x=1\0=2\0"), -EINVAL);
@@ -89,7 +84,7 @@ static void keys_have_rules(void)
 }
 
 /* As long as fits, and one byte more. */
-static void room_has_an_end(void)
+TEST(room_has_an_end, "their room has an end")
 {
 	char longest[ROOM + 1] = "k=";
 	char more[ROOM + 2] = "k=";
@@ -112,7 +107,7 @@ static void room_has_an_end(void)
 }
 
 /* Whatever is done to the area, also by somebody who has it open meanwhile. */
-static void stay_with_the_area(void)
+TEST(stay_with_the_area, "they stay with the area")
 {
 	struct chario_area_info info;
 	struct chario_area *area;
@@ -140,7 +135,7 @@ static void stay_with_the_area(void)
 }
 
 /* What takes the place of an area has its attributes, but for those of its own. */
-static void pass_to_what_replaces(void)
+TEST(pass_to_what_replaces, "they pass to what takes its place")
 {
 	struct chario_area *area;
 
@@ -159,7 +154,7 @@ static void pass_to_what_replaces(void)
 	CHECK(has("a", "y", "1"));
 }
 
-static void others_see_them(void)
+TEST(others_see_them, "others see them")
 {
 	struct chario_store *mine = store;
 
@@ -177,7 +172,7 @@ static void others_see_them(void)
 }
 
 /* What somebody else has left behind a name, and is no attribute, ends them. */
-static void what_is_none_ends_them(void)
+TEST(what_is_none_ends_them, "what is no attribute ends them")
 {
 	static const char labels[][12] = { "a\0x=1\0no", "a\0x=1\0=1", "a\0x=1\0\0y=2" };
 	unsigned char *name = disk->image + 2 * CHARIO_STORE_BLOCK + 96 + 144;
@@ -203,15 +198,4 @@ static void what_is_none_ends_them(void)
 	CHECK(has_all("a", "", 1));
 }
 
-static const struct tap_test tests[] = {
-	{ "attributes are set and taken away", are_set_and_taken_away },
-	{ "of what is said of a key twice the last counts", the_last_word_counts },
-	{ "keys have rules", keys_have_rules },
-	{ "their room has an end", room_has_an_end },
-	{ "they stay with the area", stay_with_the_area },
-	{ "they pass to what takes its place", pass_to_what_replaces },
-	{ "others see them", others_see_them },
-	{ "what is no attribute ends them", what_is_none_ends_them },
-};
-
-TAP_MAIN(tests, make_store, drop_store)
+TEST_MAIN(make_store, drop_store)

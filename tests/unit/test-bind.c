@@ -2,10 +2,7 @@
 /*
  * A drive goes to CharIO and back, and stays where it was when anything fails.
  */
-#include <errno.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <chario/bind.h>
 #include <chario/list.h>
@@ -44,7 +41,22 @@ static void check_untouched(void)
 	CHECK(!fake_exists("/dev/chardisk0"));
 }
 
-static void test_there_and_back(void)
+static void check_refused(int err, enum chario_bind_step step)
+{
+	EQUAL(bind_drive(0), err);
+	EQUAL(result.step, step);
+	check_untouched();
+}
+
+/* Claim that a bind ends at a step, and that what was done before it is undone. */
+static void check_undone(int err, enum chario_bind_step step)
+{
+	check_refused(err, step);
+	EQUAL(result.restored, 1);
+	SAME_TEXT(result.driver, "nvme");
+}
+
+TEST(test_there_and_back, "a drive goes to chario and comes back as it was")
 {
 	EQUAL(bind_drive(0), 0);
 	EQUAL(result.step, CHARIO_BIND_DONE);
@@ -64,7 +76,7 @@ static void test_there_and_back(void)
 	check_untouched();
 }
 
-static void test_bound_already(void)
+TEST(test_bound_already, "binding twice is success")
 {
 	EQUAL(bind_drive(0), 0);
 	EQUAL(bind_drive(0), 0);
@@ -73,7 +85,7 @@ static void test_bound_already(void)
 	SAME_TEXT(fake_read("/run/chario/" FAKE_ADDRESS), "nvme -");
 }
 
-static void test_module_is_loaded(void)
+TEST(test_module_is_loaded, "the module is loaded when it is not")
 {
 	fake_module_is_not_installed();
 	fake_remove("/fake/no-module");
@@ -81,15 +93,13 @@ static void test_module_is_loaded(void)
 	CHECK(fake_exists("/sys/module/chario"));
 }
 
-static void test_module_missing(void)
+TEST(test_module_missing, "without the module the drive is left alone")
 {
 	fake_module_is_not_installed();
-	EQUAL(bind_drive(0), -ENOENT);
-	EQUAL(result.step, CHARIO_BIND_MODULE);
-	check_untouched();
+	check_refused(-ENOENT, CHARIO_BIND_MODULE);
 }
 
-static void test_drive_without_driver(void)
+TEST(test_drive_without_driver, "a drive without a driver can be bound")
 {
 	fake_pci("0000:02:00.0", "0x010802\n");
 	struct chario_drive drive;
@@ -100,18 +110,16 @@ static void test_drive_without_driver(void)
 	SAME_TEXT(fake_read("/run/chario/0000:02:00.0"), "- -");
 }
 
-static void test_used_drive_stays(void)
+TEST(test_used_drive_stays, "a drive in use stays, and no module is loaded for it")
 {
 	fake_mount("259:1", "/data", "ext4", "/dev/nvme0n1p1", "rw");
-	EQUAL(bind_drive(0), -EBUSY);
-	EQUAL(result.step, CHARIO_BIND_CHECK);
-	check_untouched();
+	check_refused(-EBUSY, CHARIO_BIND_CHECK);
 	fake_module_is_not_installed();
 	EQUAL(bind_drive(0), -EBUSY);
 	CHECK(!fake_exists("/sys/module/chario"));
 }
 
-static void test_used_drive_forced(void)
+TEST(test_used_drive_forced, "a drive in use goes when forced")
 {
 	fake_mount("259:1", "/data", "ext4", "/dev/nvme0n1p1", "rw");
 	fake_busy("nvme0n1");
@@ -119,76 +127,60 @@ static void test_used_drive_forced(void)
 	SAME_TEXT(fake_target(DEVICE "/driver"), "chario");
 }
 
-static void test_exclusive_open_stays(void)
+TEST(test_exclusive_open_stays, "a drive in exclusive use stays")
 {
 	fake_busy("nvme0n1");
-	EQUAL(bind_drive(0), -EBUSY);
-	EQUAL(result.step, CHARIO_BIND_CHECK);
-	check_untouched();
+	check_refused(-EBUSY, CHARIO_BIND_CHECK);
 }
 
-static void test_taken_after_look(void)
+TEST(test_taken_after_look, "a drive that is mounted behind our back stays")
 {
 	fake_busy_after_look("nvme0n1");
-	EQUAL(bind_drive(0), -EBUSY);
-	EQUAL(result.step, CHARIO_BIND_CHECK);
-	check_untouched();
+	check_refused(-EBUSY, CHARIO_BIND_CHECK);
 }
 
-/* Each write of a bind fails once; what was done before it is undone. */
+/* Each write of a bind fails once. */
 static void check_failure(const char *path, int error, enum chario_bind_step step)
 {
 	fake_fail_write(path, error);
-	EQUAL(bind_drive(0), -error);
-	EQUAL(result.step, step);
-	EQUAL(result.restored, 1);
-	SAME_TEXT(result.driver, "nvme");
-	check_untouched();
+	check_undone(-error, step);
 }
 
-static void test_override_fails(void)
+TEST(test_override_fails, "undone: the override cannot be written")
 {
 	check_failure("driver_override", EIO, CHARIO_BIND_OVERRIDE);
 }
 
-static void test_release_fails(void)
+TEST(test_release_fails, "undone: the earlier driver keeps the drive")
 {
 	check_failure("drivers/nvme/unbind", EPERM, CHARIO_BIND_RELEASE);
 }
 
-static void test_attach_fails(void)
+TEST(test_attach_fails, "undone: chario refuses the drive")
 {
 	check_failure("drivers/chario/bind", EOPNOTSUPP, CHARIO_BIND_ATTACH);
 }
 
-static void test_disks_do_not_appear(void)
+TEST(test_disks_do_not_appear, "undone: no disk appears")
 {
 	fake_disks_do_not_appear();
-	EQUAL(bind_drive(0), -ETIMEDOUT);
-	EQUAL(result.step, CHARIO_BIND_APPEAR);
-	EQUAL(result.restored, 1);
-	check_untouched();
+	check_undone(-ETIMEDOUT, CHARIO_BIND_APPEAR);
 }
 
 /* dd has left a file there while the drive was away: there is no node then. */
-static void test_foreign_node(void)
+TEST(test_foreign_node, "undone: a file stands where its node should be")
 {
 	fake_file("250:0\n", "/sys/devices/pci0000:00/" FAKE_ADDRESS "/chario/chardisk0/dev");
-	EQUAL(bind_drive(0), -ENOTBLK);
-	EQUAL(result.step, CHARIO_BIND_APPEAR);
-	EQUAL(result.restored, 1);
-	check_untouched();
+	check_undone(-ENOTBLK, CHARIO_BIND_APPEAR);
 }
 
-static void test_note_fails(void)
+TEST(test_note_fails, "untouched: the note cannot be written")
 {
 	fake_file("", "/run/chario");
-	EQUAL(bind_drive(0), -ENOTDIR);
-	EQUAL(result.step, CHARIO_BIND_REMEMBER);
-	check_untouched();
+	check_refused(-ENOTDIR, CHARIO_BIND_REMEMBER);
 }
 
-static void test_earlier_override_comes_back(void)
+TEST(test_earlier_override_comes_back, "an earlier override comes back")
 {
 	fake_file("nvme\n", DEVICE "/driver_override");
 	EQUAL(bind_drive(0), 0);
@@ -198,7 +190,7 @@ static void test_earlier_override_comes_back(void)
 	SAME_TEXT(fake_target(DEVICE "/driver"), "nvme");
 }
 
-static void test_note_lost(void)
+TEST(test_note_lost, "without the note the kernel chooses")
 {
 	EQUAL(bind_drive(0), 0);
 	fake_remove("/run/chario/" FAKE_ADDRESS);
@@ -208,7 +200,7 @@ static void test_note_lost(void)
 	check_untouched();
 }
 
-static void test_earlier_driver_gone(void)
+TEST(test_earlier_driver_gone, "without the earlier driver the kernel chooses")
 {
 	EQUAL(bind_drive(0), 0);
 	fake_remove("/sys/bus/pci/drivers/nvme/bind");
@@ -216,7 +208,7 @@ static void test_earlier_driver_gone(void)
 	check_untouched();
 }
 
-static void test_open_disk_stays(void)
+TEST(test_open_disk_stays, "a drive whose disk is open stays unless forced")
 {
 	EQUAL(bind_drive(0), 0);
 	fake_process("77", "recorder", "/dev/chardisk0");
@@ -227,28 +219,28 @@ static void test_open_disk_stays(void)
 	check_untouched();
 }
 
-static void test_udev_is_no_use(void)
+TEST(test_udev_is_no_use, "that udev looks at a new drive is no use of it")
 {
 	fake_udev_opens("/dev/nvme0n1");
 	EQUAL(bind_drive(0), 0);
 }
 
 /* It has begun after nobody waited for it. */
-static void test_udev_is_late(void)
+TEST(test_udev_is_late, "nor is it when udev begins late")
 {
 	fake_udev_opens("/dev/nvme0n1");
 	fake_remove("/run/udev/queue");
 	EQUAL(bind_drive(0), 0);
 }
 
-static void test_unbind_of_other(void)
+TEST(test_unbind_of_other, "a drive of another driver is not unbound")
 {
 	EQUAL(unbind_drive(0), -ENXIO);
 	EQUAL(result.was_bound, 0);
 	check_untouched();
 }
 
-static void test_unbind_release_fails(void)
+TEST(test_unbind_release_fails, "an unbind that fails can be repeated")
 {
 	EQUAL(bind_drive(0), 0);
 	fake_fail_write("drivers/chario/unbind", EIO);
@@ -272,7 +264,7 @@ static void move_elsewhere(int ready)
 	_exit(0);
 }
 
-static void test_one_move_at_a_time(void)
+TEST(test_one_move_at_a_time, "another move of the drive is waited for")
 {
 	int ready[2], fd;
 	pid_t pid;
@@ -316,7 +308,7 @@ static void kill_move(int (*move)(uint32_t), const char *path)
 	SAME_TEXT(fake_target(DEVICE "/driver"), "");
 }
 
-static void test_bind_after_killed_bind(void)
+TEST(test_bind_after_killed_bind, "a bind takes up a bind that was killed")
 {
 	kill_move(bind_drive, "drivers/chario/bind");
 	EQUAL(bind_drive(0), 0);
@@ -326,13 +318,13 @@ static void test_bind_after_killed_bind(void)
 	check_untouched();
 }
 
-static void test_failed_bind_after_killed_bind(void)
+TEST(test_failed_bind_after_killed_bind, "undone: the bind after a bind that was killed")
 {
 	kill_move(bind_drive, "drivers/chario/bind");
 	check_failure("drivers/chario/bind", EIO, CHARIO_BIND_ATTACH);
 }
 
-static void test_unbind_after_killed_bind(void)
+TEST(test_unbind_after_killed_bind, "an unbind takes up a bind that was killed")
 {
 	kill_move(bind_drive, "drivers/chario/bind");
 	EQUAL(unbind_drive(0), 0);
@@ -340,7 +332,7 @@ static void test_unbind_after_killed_bind(void)
 	check_untouched();
 }
 
-static void test_unbind_after_killed_unbind(void)
+TEST(test_unbind_after_killed_unbind, "an unbind takes up an unbind that was killed")
 {
 	EQUAL(bind_drive(0), 0);
 	kill_move(unbind_drive, "drivers/nvme/bind");
@@ -349,7 +341,7 @@ static void test_unbind_after_killed_unbind(void)
 	check_untouched();
 }
 
-static void test_override_by_hand(void)
+TEST(test_override_by_hand, "an override that names chario does not keep the drive")
 {
 	fake_file("chario\n", DEVICE "/driver_override");
 	EQUAL(bind_drive(0), 0);
@@ -358,7 +350,7 @@ static void test_override_by_hand(void)
 	check_untouched();
 }
 
-static void test_drive_has_gone(void)
+TEST(test_drive_has_gone, "a drive that has gone")
 {
 	struct chario_drive drive;
 
@@ -368,7 +360,7 @@ static void test_drive_has_gone(void)
 	EQUAL(chario_unbind(&drive, 0, &result, sizeof(result)), -ENODEV);
 }
 
-static void test_bad_arguments(void)
+TEST(test_bad_arguments, "unknown flags and short structs")
 {
 	struct chario_drive drive;
 
@@ -379,44 +371,10 @@ static void test_bad_arguments(void)
 	check_untouched();
 }
 
-static const struct tap_test tests[] = {
-	{ "a drive goes to chario and comes back as it was", test_there_and_back },
-	{ "binding twice is success", test_bound_already },
-	{ "the module is loaded when it is not", test_module_is_loaded },
-	{ "without the module the drive is left alone", test_module_missing },
-	{ "a drive without a driver can be bound", test_drive_without_driver },
-	{ "a drive in use stays, and no module is loaded for it", test_used_drive_stays },
-	{ "a drive in use goes when forced", test_used_drive_forced },
-	{ "a drive in exclusive use stays", test_exclusive_open_stays },
-	{ "a drive that is mounted behind our back stays", test_taken_after_look },
-	{ "undone: the override cannot be written", test_override_fails },
-	{ "undone: the earlier driver keeps the drive", test_release_fails },
-	{ "undone: chario refuses the drive", test_attach_fails },
-	{ "undone: no disk appears", test_disks_do_not_appear },
-	{ "undone: a file stands where its node should be", test_foreign_node },
-	{ "untouched: the note cannot be written", test_note_fails },
-	{ "an earlier override comes back", test_earlier_override_comes_back },
-	{ "without the note the kernel chooses", test_note_lost },
-	{ "without the earlier driver the kernel chooses", test_earlier_driver_gone },
-	{ "a drive whose disk is open stays unless forced", test_open_disk_stays },
-	{ "that udev looks at a new drive is no use of it", test_udev_is_no_use },
-	{ "nor is it when udev begins late", test_udev_is_late },
-	{ "a drive of another driver is not unbound", test_unbind_of_other },
-	{ "an unbind that fails can be repeated", test_unbind_release_fails },
-	{ "another move of the drive is waited for", test_one_move_at_a_time },
-	{ "a bind takes up a bind that was killed", test_bind_after_killed_bind },
-	{ "undone: the bind after a bind that was killed", test_failed_bind_after_killed_bind },
-	{ "an unbind takes up a bind that was killed", test_unbind_after_killed_bind },
-	{ "an unbind takes up an unbind that was killed", test_unbind_after_killed_unbind },
-	{ "an override that names chario does not keep the drive", test_override_by_hand },
-	{ "a drive that has gone", test_drive_has_gone },
-	{ "unknown flags and short structs", test_bad_arguments },
-};
-
 static void begin(void)
 {
 	fake_begin();
 	fake_usual_drive();
 }
 
-TAP_MAIN(tests, begin, fake_end)
+TEST_MAIN(begin, fake_end)

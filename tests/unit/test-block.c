@@ -3,14 +3,12 @@
  * Block devices, without rights or a disk: a plain file, and system calls that answer as
  * a block device does.
  */
-#include <errno.h>
 #include <liburing.h>
 #include <linux/fs.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "device/file.h"
 #include "fake.h"
@@ -35,7 +33,6 @@ int ioctl(int fd, unsigned long request, ...)
 	void *argument;
 	va_list args;
 
-	(void)fd;
 	va_start(args, request);
 	argument = va_arg(args, void *);
 	va_end(args);
@@ -79,7 +76,7 @@ static int64_t conclude(enum chario_transfer_op op, int64_t result)
 }
 
 /* What it was for may be gone: it is not made again. */
-static void test_flushes(void)
+TEST(test_flushes, "a flush that failed is not one to make again")
 {
 	static const int errors[] = { ETIMEDOUT, EAGAIN, EIO };
 
@@ -95,7 +92,7 @@ static void test_flushes(void)
 }
 
 /* The data of a write are still there: it may be made again. */
-static void test_writes(void)
+TEST(test_writes, "a write that failed may be")
 {
 	write_error = ETIMEDOUT;
 	EQUAL(chario_buffer_write(buffer, 0, BLOCK, 0, 0), -ETIMEDOUT);
@@ -122,7 +119,7 @@ static int queued_flags(enum chario_transfer_op op, uint32_t flags)
 }
 
 /* A kill shows nothing of it, and a file system does not tell. */
-static void test_durable(void)
+TEST(test_durable, "a durable write says so to Linux")
 {
 	EQUAL(chario_buffer_write(buffer, 0, BLOCK, 0, CHARIO_TRANSFER_FUA), BLOCK);
 	EQUAL(write_flags, RWF_DSYNC);
@@ -133,7 +130,7 @@ static void test_durable(void)
 	EQUAL(queued_flags(CHARIO_TRANSFER_READ, CHARIO_TRANSFER_FUA), 0);
 }
 
-static void test_read_only(void)
+TEST(test_read_only, "a block device that was made read-only says so")
 {
 	write_error = EPERM;
 	EQUAL(chario_buffer_write(buffer, 0, BLOCK, 0, 0), -EPERM);
@@ -152,7 +149,7 @@ static bool has_cache(const char *mode)
 }
 
 /* The page cache is one too, whatever the drive has. */
-static void test_write_cache(void)
+TEST(test_write_cache, "the page cache is a write cache")
 {
 	const struct chario_sys system = chario_sys;
 	const int flags = fcntl(chario_device_fd(device), F_GETFL);
@@ -167,12 +164,4 @@ static void test_write_cache(void)
 	chario_sys = system;
 }
 
-static const struct tap_test tests[] = {
-	{ "a flush that failed is not one to make again", test_flushes },
-	{ "a write that failed may be", test_writes },
-	{ "a durable write says so to Linux", test_durable },
-	{ "a block device that was made read-only says so", test_read_only },
-	{ "the page cache is a write cache", test_write_cache },
-};
-
-TAP_MAIN(tests, begin_block, end_block)
+TEST_MAIN(begin_block, end_block)

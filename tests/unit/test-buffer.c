@@ -2,17 +2,14 @@
 /*
  * Buffers of devices without a kernel module: a plain file, and one of a test's own.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "device/ops.h"
 #include "file-rig.h"
 #include "tap.h"
 
-static void test_buffer_kinds(void)
+TEST(test_buffer_kinds, "kinds of buffers")
 {
 	struct chario_buffer *other;
 	int fd;
@@ -28,7 +25,7 @@ static void test_buffer_kinds(void)
 	EQUAL((uintptr_t)memory % (uintptr_t)sysconf(_SC_PAGESIZE), 0);
 }
 
-static void test_buffer_arguments(void)
+TEST(test_buffer_arguments, "arguments of buffers")
 {
 	void *none = mmap(NULL, BLOCK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void *fixed = mmap(NULL, BLOCK, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -51,7 +48,7 @@ static void test_buffer_arguments(void)
 	EQUAL(chario_buffer_free(NULL), 0);
 }
 
-static void test_no_mapping(void)
+TEST(test_no_mapping, "no mapping")
 {
 	uint64_t offset = 7;
 
@@ -59,7 +56,7 @@ static void test_no_mapping(void)
 	EQUAL(offset, 7);
 }
 
-static void test_many_buffers(void)
+TEST(test_many_buffers, "many buffers")
 {
 	struct chario_buffer *others[40];
 	uint32_t second;
@@ -82,7 +79,7 @@ static void test_many_buffers(void)
 		EQUAL(chario_buffer_free(others[i]), 0);
 }
 
-static void test_too_many_buffers(void)
+TEST(test_too_many_buffers, "too many buffers")
 {
 	static struct chario_buffer *others[65536];
 	uint32_t count = 0;
@@ -99,7 +96,7 @@ static void test_too_many_buffers(void)
 		EQUAL(chario_buffer_free(others[count]), 0);
 }
 
-static void test_a_child_has_the_pages(void)
+TEST(test_a_child_has_the_pages, "a child has the pages")
 {
 	int status;
 	pid_t child = fork();
@@ -122,7 +119,6 @@ struct own {
 
 static int own_info(const struct chario_device *own, struct chario_info *info, size_t size)
 {
-	(void)own;
 	memset(info, 0, size);
 	info->size = sizeof(*info);
 	info->capacity_bytes = 4096;
@@ -150,7 +146,7 @@ static void own_close(struct chario_device *own)
 	((struct own *)own->data)->nr_closes++;
 }
 
-static void test_own_device(void)
+TEST(test_own_device, "a device of one's own")
 {
 	static const struct chario_device_ops ops = {
 		.get_info = own_info,
@@ -178,14 +174,4 @@ static void test_own_device(void)
 	EQUAL(own.nr_closes, 1);
 }
 
-static const struct tap_test tests[] = {
-	{ "kinds of buffers", test_buffer_kinds },
-	{ "arguments of buffers", test_buffer_arguments },
-	{ "no mapping", test_no_mapping },
-	{ "many buffers", test_many_buffers },
-	{ "too many buffers", test_too_many_buffers },
-	{ "a child has the pages", test_a_child_has_the_pages },
-	{ "a device of one's own", test_own_device },
-};
-
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

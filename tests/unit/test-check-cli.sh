@@ -48,29 +48,23 @@ has nr_holes 1 largest_hole_bytes "$(member free_bytes)"
 for i in 2 4 6; do
 	same source$i area$i
 done
-gives 0 defrag
-says 'moved 0 B'
+gives 0 defrag :: 'moved 0 B'
 gives 0 check
 claim "defrag makes one hole, and areas keep their content"
 
 format 32M
 gives 0 create a 4k
-gives 0 check
-says 'store: no damage'
+gives 0 check :: 'store: no damage'
 damage 2
 gives 3 check
 says 'repairable: the first copy of block 0 of the table is damaged' 'chario check --repair' \
 	'1 found, 0 repaired, 0 lost'
-gives 3 check --json
-says '"damage": "block"' '"severity": "repairable"' '"repaired": false'
-gives 0 ls
-says a
-gives 0 check --repair
-says 'repaired: the first copy'
+gives 3 check --json :: '"damage": "block"' '"severity": "repairable"' '"repaired": false'
+gives 0 ls :: a
+gives 0 check --repair :: 'repaired: the first copy'
 gives 0 check
 damage "$(second_copy)"
-gives 3 check
-says 'the second copy of block 0 of the table is damaged'
+gives 3 check :: 'the second copy of block 0 of the table is damaged'
 gives 0 check -r store
 gives 0 check --store store
 claim "check finds and repairs one damaged copy of a block"
@@ -78,8 +72,7 @@ claim "check finds and repairs one damaged copy of a block"
 format 32M
 gives 0 create a 4k
 damage 0
-gives 3 check
-says 'the first copy of the header is damaged'
+gives 3 check :: 'the first copy of the header is damaged'
 gives 0 ls
 gives 0 check --repair
 gives 0 check
@@ -90,15 +83,11 @@ for i in $(seq 15); do
 	gives 0 create "area$i" 4k
 done
 damage 2 "$(second_copy)"
-gives 4 check
-says 'both copies are damaged, the areas there are lost' '--repair --forget' '1 lost'
-gives 1 create more 4k
-says 'the table of the store is damaged (EUCLEAN)' 'chario check says what'
-gives 0 ls
-says area15
+gives 4 check :: 'both copies are damaged, the areas there are lost' '--repair --forget' '1 lost'
+gives 1 create more 4k :: 'the table of the store is damaged (EUCLEAN)' 'chario check says what'
+gives 0 ls :: area15
 gives 4 check --repair
-gives 0 check --repair --forget
-says 'are given up for good' 'repaired: block 0'
+gives 0 check --repair --forget :: 'are given up for good' 'repaired: block 0'
 gives 0 create more 4k
 claim "check names areas that are lost, and gives them up when told to"
 
@@ -107,8 +96,7 @@ gives 0 create a 4k
 damage 1
 gives 0 check
 says 'note: the note of the last changes is damaged' 'nothing is to be done' '1 found, 0 repaired, 0 lost'
-gives 0 check --json
-says '"severity": "note"'
+gives 0 check --json :: '"severity": "note"'
 damage 2
 gives 3 check
 gives 0 check --repair
@@ -139,15 +127,12 @@ format 32M
 gives 0 create a 4k
 last=$(($(stat -c %s store) / 4096 - 1))
 damage 0 "$last"
-gives 0 ls
-says a
+gives 0 ls :: a
 gives 3 check
 says 'repairable: the first copy of the header is damaged' \
 	'repairable: the second copy of the header is damaged' '2 found, 0 repaired, 0 lost'
-gives 1 format
-says 'there is a store on "store", with 1 area'
-gives 0 check --repair
-says '2 found, 2 repaired, 0 lost'
+gives 1 format :: 'there is a store on "store", with 1 area'
+gives 0 check --repair :: '2 found, 2 repaired, 0 lost'
 gives 0 check
 claim "headers are made again from the table"
 
@@ -156,8 +141,7 @@ last=$(($(stat -c %s store) / 4096 - 1))
 second=$(second_copy)
 # shellcheck disable=SC2046
 damage 0 1 $(seq 2 101) $(seq "$second" "$last")
-gives 1 check
-says ENOMEDIUM
+gives 1 check :: ENOMEDIUM
 gives 1 ls
 gives 0 format
 claim "a store without header and table is none"

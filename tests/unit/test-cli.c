@@ -4,8 +4,6 @@
  *
  * CHARIO names a build of it that runs on the fake machine.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <json-c/json.h>
 
 #include <chario/health.h>
@@ -25,6 +23,19 @@ static char output[65536];
 		}                                                          \
 	} while (0)
 
+/* The program ends with a status, and says each of the texts behind the command. */
+#define GIVES(status, ...)                                                                 \
+	do {                                                                               \
+		const char *const words[] = { __VA_ARGS__ };                               \
+		int is = RUN("%s 2>&1", words[0]);                                         \
+		if (is != (status)) {                                                      \
+			TAP_FAIL("%s gives %d, not %d: %s", words[0], is, status, output); \
+			return;                                                            \
+		}                                                                          \
+		for (size_t i = 1; i < sizeof(words) / sizeof(words[0]); i++)              \
+			SAYS(words[i]);                                                    \
+	} while (0)
+
 static struct json_object *document;
 
 /* The document, or the member of its first element when it is an array. */
@@ -39,96 +50,80 @@ static const char *member(const char *name)
 	return json_object_get_string(value);
 }
 
-#define PARSES()                                       \
+/* The program ends with a status, and its output is a document. */
+#define PARSES(status, command)                        \
 	do {                                           \
+		EQUAL(RUN(command), status);           \
 		json_object_put(document);             \
 		document = json_tokener_parse(output); \
 		CHECK(document);                       \
 	} while (0)
 
-static void test_help(void)
+TEST(test_help, "help")
 {
-	EQUAL(RUN("help 2>&1"), 0);
-	SAYS("usage: chario VERB");
-	EQUAL(RUN("--help 2>&1"), 0);
-	EQUAL(RUN("bind --help 2>&1"), 0);
-	SAYS("usage: chario bind");
-	SAYS("--force");
-	EQUAL(RUN("help plan 2>&1"), 0);
-	SAYS("--limits LIST");
-	EQUAL(RUN("help --json"), 0);
-	PARSES();
+	GIVES(0, "help", "usage: chario VERB");
+	GIVES(0, "--help");
+	GIVES(0, "bind --help", "usage: chario bind", "--force");
+	GIVES(0, "help plan", "--limits LIST");
+	PARSES(0, "help --json");
 	SAME_TEXT(member("name"), "list");
 	/* Only --help and -h are looked for before the options, which have these other forms. */
-	EQUAL(RUN("rm --he area 2>&1"), 2);
-	SAYS("usage: chario rm");
-	EQUAL(RUN("rm -jh area 2>&1"), 2);
-	SAYS("usage: chario rm");
+	GIVES(2, "rm --he area", "usage: chario rm");
+	GIVES(2, "rm -jh area", "usage: chario rm");
 }
 
-static void test_usage_is_2(void)
+TEST(test_usage_is_2, "wrong usage ends with 2")
 {
-	EQUAL(RUN("2>&1"), 2);
-	EQUAL(RUN("frobnicate 2>&1"), 2);
-	SAYS("no verb \"frobnicate\"");
-	EQUAL(RUN("help frobnicate 2>&1"), 2);
-	EQUAL(RUN("list --frobnicate 2>&1"), 2);
-	SAYS("--frobnicate");
-	EQUAL(RUN("list --all=1 2>&1"), 2);
-	EQUAL(RUN("list extra 2>&1"), 2);
-	EQUAL(RUN("info 2>&1"), 2);
-	SAYS("chario info DISK");
-	EQUAL(RUN("info a b 2>&1"), 2);
-	EQUAL(RUN("bind 2>&1"), 2);
-	EQUAL(RUN("unbind 2>&1"), 2);
-	EQUAL(RUN("stat 2>&1"), 2);
-	EQUAL(RUN("stat 0 --interval 0 2>&1"), 2);
-	EQUAL(RUN("stat 0 --interval nan 2>&1"), 2);
-	EQUAL(RUN("stat 0 --count 3 2>&1"), 2);
-	EQUAL(RUN("stat 0 --interval 1 --count 0 2>&1"), 2);
-	EQUAL(RUN("health 2>&1"), 2);
-	EQUAL(RUN("health 0 --count 3 2>&1"), 2);
-	EQUAL(RUN("health 0 --watch --interval 0 2>&1"), 2);
-	EQUAL(RUN("pin 2>&1"), 2);
-	EQUAL(RUN("pin --only retry,sleep 0 2>&1"), 2);
-	SAYS("\"retry,sleep\" is not a list of pins");
-	EQUAL(RUN("pin --only '' 0 2>&1"), 2);
-	EQUAL(RUN("timeline 2>&1"), 2);
-	EQUAL(RUN("timeline 0 --seconds 0 2>&1"), 2);
-	EQUAL(RUN("timeline 0 --records 100 2>&1"), 2);
-	SAYS("power of two");
-	EQUAL(RUN("timeline 0 --stop-above-us 0 2>&1"), 2);
-	EQUAL(RUN("timeline 0 --tag 1 2>&1"), 2);
-	EQUAL(RUN("timeline --tag x 2>&1"), 2);
-	EQUAL(RUN("timeline --seconds 1 0 -- true 2>&1"), 2);
-	EQUAL(RUN("plan 2>&1"), 2);
-	EQUAL(RUN("plan 0 1 2>&1"), 2);
-	EQUAL(RUN("plan --limits= 0 1 2 2>&1"), 2);
-	EQUAL(RUN("plan --limits block 0 1 2>&1"), 2);
-	EQUAL(RUN("plan --limits colour=3 0 1 2>&1"), 2);
-	SAYS("colour=3");
-	EQUAL(RUN("plan --limits chunk=5G 0 1 2>&1"), 2);
-	EQUAL(RUN("plan --limits= -- -1 4k 2>&1"), 2);
-	EQUAL(RUN("plan --limits= 1x 4k 2>&1"), 2);
-	EQUAL(RUN("plan --limits= 99999999P 4k 2>&1"), 2);
-	EQUAL(RUN("plan --limits= -1M 4k 2>&1"), 2);
-	SAYS("not negative");
+	GIVES(2, "");
+	GIVES(2, "frobnicate", "no verb \"frobnicate\"");
+	GIVES(2, "help frobnicate");
+	GIVES(2, "list --frobnicate", "--frobnicate");
+	GIVES(2, "list --all=1");
+	GIVES(2, "list extra");
+	GIVES(2, "info", "chario info DISK");
+	GIVES(2, "info a b");
+	GIVES(2, "bind");
+	GIVES(2, "unbind");
+	GIVES(2, "stat");
+	GIVES(2, "stat 0 --interval 0");
+	GIVES(2, "stat 0 --interval nan");
+	GIVES(2, "stat 0 --count 3");
+	GIVES(2, "stat 0 --interval 1 --count 0");
+	GIVES(2, "health");
+	GIVES(2, "health 0 --count 3");
+	GIVES(2, "health 0 --watch --interval 0");
+	GIVES(2, "pin");
+	GIVES(2, "pin --only retry,sleep 0", "\"retry,sleep\" is not a list of pins");
+	GIVES(2, "pin --only '' 0");
+	GIVES(2, "timeline");
+	GIVES(2, "timeline 0 --seconds 0");
+	GIVES(2, "timeline 0 --records 100", "power of two");
+	GIVES(2, "timeline 0 --stop-above-us 0");
+	GIVES(2, "timeline 0 --tag 1");
+	GIVES(2, "timeline --tag x");
+	GIVES(2, "timeline --seconds 1 0 -- true");
+	GIVES(2, "plan");
+	GIVES(2, "plan 0 1");
+	GIVES(2, "plan --limits= 0 1 2");
+	GIVES(2, "plan --limits block 0 1");
+	GIVES(2, "plan --limits colour=3 0 1", "colour=3");
+	GIVES(2, "plan --limits chunk=5G 0 1");
+	GIVES(2, "plan --limits= -- -1 4k");
+	GIVES(2, "plan --limits= 1x 4k");
+	GIVES(2, "plan --limits= 99999999P 4k");
+	GIVES(2, "plan --limits= -1M 4k", "not negative");
 }
 
-static void test_what_excludes_another(void)
+TEST(test_what_excludes_another, "alternatives are not taken together")
 {
-	EQUAL(RUN("run -i -o -A a -- true 2>&1"), 2);
-	SAYS("--stdin or --stdout");
-	EQUAL(RUN("run -r -f -A a -- true 2>&1"), 2);
-	SAYS("give one of them");
-	EQUAL(RUN("region list --name a 2>&1"), 2);
-	SAYS("for region create");
-	EQUAL(RUN("region remove -t chardisk0p1 2>&1"), 2);
-	EQUAL(RUN("region apply -f 2>&1"), 2);
-	EQUAL(RUN("export --stop --listen 192.0.2.1 chardisk0p1 2>&1"), 2);
-	SAYS("--stop ends");
-	EQUAL(RUN("export --stop --host nqn.a chardisk0p1 2>&1"), 2);
-	EQUAL(RUN("export --host nqn.a 2>&1"), 2);
+	GIVES(2, "run -i -o -A a -- true", "--stdin or --stdout");
+	GIVES(2, "run -r -f -A a -- true", "give one of them");
+	GIVES(2, "region list --name a", "for region create");
+	GIVES(2, "region remove -t chardisk0p1");
+	GIVES(2, "region apply -f");
+	GIVES(2, "export --stop --listen 192.0.2.1 chardisk0p1", "--stop ends");
+	GIVES(2, "export --stop --host nqn.a chardisk0p1");
+	GIVES(2, "export --host nqn.a");
 }
 
 #define LISTENS(address, status)                                                      \
@@ -138,7 +133,7 @@ static void test_what_excludes_another(void)
 			SAYS("\"" address "\"");                                      \
 	} while (0)
 
-static void test_addresses(void)
+TEST(test_addresses, "addresses to listen at")
 {
 	LISTENS("192.0.2.1", 1);
 	SAYS("no disk that chardisk9p1");
@@ -161,7 +156,7 @@ static void test_addresses(void)
 	SAYS("of a group");
 }
 
-static void test_hosts(void)
+TEST(test_hosts, "names of hosts")
 {
 	static const char listen[] = "export chardisk9p1 --listen ::1 --host";
 
@@ -173,207 +168,166 @@ static void test_hosts(void)
 	EQUAL(RUN("%s me 2>&1", listen), 2);
 }
 
-static void test_version(void)
+TEST(test_version, "version")
 {
-	EQUAL(RUN("--version 2>&1"), 0);
-	SAYS("module 0.1.0, 0 disks");
+	GIVES(0, "--version", "module 0.1.0, 0 disks");
 	fake_module_is_not_installed();
-	EQUAL(RUN("--version 2>&1"), 0);
-	SAYS("module not loaded");
+	GIVES(0, "--version", "module not loaded");
 }
 
-static void test_list(void)
+TEST(test_list, "list")
 {
-	EQUAL(RUN("list 2>&1"), 0);
-	SAYS("no disk of CharIO");
-	EQUAL(RUN("list --all --json"), 0);
-	PARSES();
+	GIVES(0, "list", "no disk of CharIO");
+	PARSES(0, "list --all --json");
 	SAME_TEXT(member("disks"), "[ ]");
 	SAYS("\"driver\": \"nvme\"");
-	EQUAL(RUN("bind 01:00.0 2>&1"), 0);
-	EQUAL(RUN("list 2>&1"), 0);
-	SAYS("/dev/chardisk0  1.0 GiB  512    nvme     live   " FAKE_ADDRESS "  SN-1");
-	EQUAL(RUN("list --all 2>&1"), 0);
-	SAYS(FAKE_ADDRESS "  chario  -     SN-1    Model of a drive\n");
+	GIVES(0, "bind 01:00.0");
+	GIVES(0, "list", "/dev/chardisk0  1.0 GiB  512    nvme     live   " FAKE_ADDRESS "  SN-1");
+	GIVES(0, "list --all", FAKE_ADDRESS "  chario  -     SN-1    Model of a drive\n");
 }
 
-static void test_bind_and_unbind(void)
+TEST(test_bind_and_unbind, "bind and unbind, and how to undo")
 {
-	EQUAL(RUN("bind /dev/nvme0n1 2>&1"), 0);
-	SAYS(FAKE_ADDRESS ": from nvme to chario\n");
-	SAYS("/dev/chardisk0  1.0 GiB  Model of a drive  SN-1\n");
-	SAYS("undo: chario unbind " FAKE_ADDRESS "\n");
-	EQUAL(RUN("bind " FAKE_ADDRESS " 2>&1"), 0);
-	SAYS("is with chario already");
-	EQUAL(RUN("unbind 0 2>&1"), 0);
-	SAYS(FAKE_ADDRESS ": from chario to nvme\n");
-	EQUAL(RUN("unbind " FAKE_ADDRESS " 2>&1"), 1);
-	SAYS("is not with chario but with nvme");
+	GIVES(0, "bind /dev/nvme0n1", FAKE_ADDRESS ": from nvme to chario\n",
+	      "/dev/chardisk0  1.0 GiB  Model of a drive  SN-1\n",
+	      "undo: chario unbind " FAKE_ADDRESS "\n");
+	GIVES(0, "bind " FAKE_ADDRESS, "is with chario already");
+	GIVES(0, "unbind 0", FAKE_ADDRESS ": from chario to nvme\n");
+	GIVES(1, "unbind " FAKE_ADDRESS, "is not with chario but with nvme");
 }
 
-static void test_bind_refused(void)
+TEST(test_bind_refused, "bind refuses and names the mount points")
 {
 	fake_mount("259:1", "/boot", "vfat", "/dev/nvme0n1p1", "rw");
 	fake_mount("259:2", "/", "ext4", "/dev/root", "rw");
-	EQUAL(RUN("bind nvme0 2>&1"), 1);
-	SAYS(FAKE_ADDRESS " is in use and stays with nvme:");
-	SAYS("  nvme0n1p2 holds the root file system, /\n  nvme0n1p1 is mounted at /boot\n");
-	SAYS("--force --force");
-	EQUAL(RUN("bind --force nvme0 2>&1"), 1);
-	EQUAL(RUN("bind -f --json nvme0 2>/dev/null"), 1);
-	PARSES();
+	GIVES(1, "bind nvme0", FAKE_ADDRESS " is in use and stays with nvme:",
+	      "  nvme0n1p2 holds the root file system, /\n  nvme0n1p1 is mounted at /boot\n",
+	      "--force --force");
+	GIVES(1, "bind --force nvme0");
+	PARSES(1, "bind -f --json nvme0 2>/dev/null");
 	SAME_TEXT(member("error"), "EBUSY");
 	SAME_TEXT(member("driver"), "nvme");
 	SAYS("\"kind\": \"root\"");
 	SAYS("\"what\": \"/boot\"");
 	SAME_TEXT(fake_target("/sys/bus/pci/devices/" FAKE_ADDRESS "/driver"), "nvme");
-	EQUAL(RUN("bind -ff nvme0 2>&1"), 0);
+	GIVES(0, "bind -ff nvme0");
 }
 
-static void test_bind_several(void)
+TEST(test_bind_several, "one bad drive does not keep the others")
 {
-	EQUAL(RUN("bind 0000:09:00.0 " FAKE_ADDRESS " 2>&1"), 1);
-	SAYS("there is no drive \"0000:09:00.0\"");
-	SAYS("from nvme to chario");
+	GIVES(1, "bind 0000:09:00.0 " FAKE_ADDRESS, "there is no drive \"0000:09:00.0\"",
+	      "from nvme to chario");
 }
 
-static void test_bind_without_module(void)
+TEST(test_bind_without_module, "bind without the module says how to get it")
 {
 	fake_module_is_not_installed();
-	EQUAL(RUN("bind nvme0 2>&1"), 1);
-	SAYS("sudo make install");
+	GIVES(1, "bind nvme0", "sudo make install");
 }
 
-static void test_bind_without_rights(void)
+TEST(test_bind_without_rights, "bind without rights says so")
 {
 	fake_fail_write("driver_override", EACCES);
-	EQUAL(RUN("bind nvme0 2>&1"), 1);
-	SAYS("only root may");
-	SAYS("use sudo");
+	GIVES(1, "bind nvme0", "only root may", "use sudo");
 }
 
-static void test_bind_fails_midway(void)
+TEST(test_bind_fails_midway, "bind that fails midway says where the drive is")
 {
 	fake_fail_write("drivers/chario/bind", EOPNOTSUPP);
-	EQUAL(RUN("bind nvme0 2>&1"), 1);
-	SAYS("the kernel log says why");
-	SAYS("it is back with nvme");
+	GIVES(1, "bind nvme0", "the kernel log says why", "it is back with nvme");
 }
 
-static void test_unbind_refused(void)
+TEST(test_unbind_refused, "unbind names the process that has the disk open")
 {
-	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	GIVES(0, "bind nvme0");
 	fake_process("12", "fio", "/dev/chardisk0");
-	EQUAL(RUN("unbind chardisk0 2>&1"), 1);
-	SAYS("chardisk0 is open in process 12 (fio)");
-	EQUAL(RUN("unbind --force chardisk0 2>&1"), 0);
+	GIVES(1, "unbind chardisk0", "chardisk0 is open in process 12 (fio)");
+	GIVES(0, "unbind --force chardisk0");
 }
 
-static void test_info_and_stat(void)
+TEST(test_info_and_stat, "info and stat")
 {
-	EQUAL(RUN("info 0 2>&1"), 1);
-	SAYS("(ENODEV)");
-	SAYS("see chario list");
-	EQUAL(RUN("bind nvme0 2>&1"), 0);
-	EQUAL(RUN("info 0 2>&1"), 0);
-	SAYS("capacity           1073741824 bytes (1.0 GiB)\n");
-	SAYS("boundary           none\n");
-	SAYS("state              live\naddress            " FAKE_ADDRESS "\n");
-	SAYS("features           fua\n");
-	EQUAL(RUN("info --json SN-1"), 0);
-	PARSES();
+	GIVES(1, "info 0", "(ENODEV)", "see chario list");
+	GIVES(0, "bind nvme0");
+	GIVES(0, "info 0", "capacity           1073741824 bytes (1.0 GiB)\n",
+	      "boundary           none\n",
+	      "state              live\naddress            " FAKE_ADDRESS "\n",
+	      "features           fua\n");
+	PARSES(0, "info --json SN-1");
 	SAME_TEXT(member("chunk_bytes"), "4194304");
-	EQUAL(RUN("stat 0 2>&1"), 0);
-	SAYS("write_commands        12\n");
-	EQUAL(RUN("stat 0 --json"), 0);
-	PARSES();
+	GIVES(0, "stat 0", "write_commands        12\n");
+	PARSES(0, "stat 0 --json");
 	SAME_TEXT(member("late_reaps"), "24");
 	EQUAL(RUN("stat 0 --interval 0.001 --count 2 --json"), 0);
 	SAYS("}\n{\"passed_ns\":");
-	EQUAL(RUN("stat 0 -i 0.001 -c 1 2>&1"), 0);
-	SAYS("reads/s");
+	GIVES(0, "stat 0 -i 0.001 -c 1", "reads/s");
 }
 
-static void test_health(void)
+TEST(test_health, "health")
 {
-	EQUAL(RUN("bind nvme0 2>&1"), 0);
-	EQUAL(RUN("health 0 2>&1"), 0);
-	SAYS("health             ok\n");
-	SAYS("temperature        50 C (too hot from 70 C, may stop from 100 C)\n");
-	SAYS("spare              100 % (the drive warns below 10 %)\n");
-	SAYS("unsafe shutdowns   2 of 7\n");
-	EQUAL(RUN("health --json 0"), 0);
-	PARSES();
+	GIVES(0, "bind nvme0");
+	GIVES(0, "health 0", "health             ok\n",
+	      "temperature        50 C (too hot from 70 C, may stop from 100 C)\n",
+	      "spare              100 % (the drive warns below 10 %)\n",
+	      "unsafe shutdowns   2 of 7\n");
+	PARSES(0, "health --json 0");
 	SAME_TEXT(member("status"), "ok");
 	SAME_TEXT(member("temperature_c"), "50");
 	SAME_TEXT(member("data_units_written"), "2000");
 	SAME_TEXT(member("reasons"), "{ }");
 }
 
-static void test_health_gets_worse(void)
+TEST(test_health_gets_worse, "health that gets worse ends with 3 and 4")
 {
-	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	GIVES(0, "bind nvme0");
 	fake_health(CHARIO_HEALTH_WARNING, CHARIO_HEALTH_TEMPERATURE | CHARIO_HEALTH_WEAR, 341, 2);
-	EQUAL(RUN("health 0 2>&1"), 3);
-	SAYS("health             warning\n");
-	SAYS("temperature: the drive is hot: give it more air");
-	SAYS("wear: most of the drive's life is used");
+	GIVES(3, "health 0", "health             warning\n",
+	      "temperature: the drive is hot: give it more air",
+	      "wear: most of the drive's life is used");
 	fake_health(CHARIO_HEALTH_CRITICAL, CHARIO_HEALTH_SPARE, 0, 2);
-	EQUAL(RUN("health 0 --json"), 4);
-	PARSES();
+	PARSES(4, "health 0 --json");
 	SAME_TEXT(member("status"), "critical");
 	SAYS("\"temperature_c\": null");
 	SAYS("\"spare\": \"spare blocks run out: copy the data now");
 }
 
-static void test_health_watch(void)
+TEST(test_health_watch, "health, watched")
 {
-	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	GIVES(0, "bind nvme0");
 	fake_event_comes();
-	EQUAL(RUN("health 0 --watch --count 3 --interval 0.001 2>&1"), 4);
-	SAYS("ok          50 C  spare 100 %  used 3 %    media errors 0  events 0  \n"
-	     "critical    50 C  spare 100 %  used 3 %    media errors 0  events 1  read-only\n"
-	     "critical  ");
+	GIVES(4, "health 0 --watch --count 3 --interval 0.001",
+	      "ok          50 C  spare 100 %  used 3 %    media errors 0  events 0  \n"
+	      "critical    50 C  spare 100 %  used 3 %    media errors 0  events 1  read-only\n"
+	      "critical  ");
 	EQUAL(RUN("health 0 --watch -c 2 -i 0.001 --json"), 4);
 	SAYS("}\n{\"path\":\"/dev/chardisk0\",\"status\":\"critical\"");
 }
 
-static void test_pin(void)
+TEST(test_pin, "pin, and a program that runs meanwhile")
 {
-	EQUAL(RUN("bind nvme0 2>&1"), 0);
-	EQUAL(RUN("pin 0 2>&1"), 0);
-	SAYS("apst         absent\n");
-	SAYS("power-state  in force\n");
-	SAYS("vectors      refused: NVMe status 0x10e\n");
-	EQUAL(RUN("pin --json --only retry,apst 0"), 0);
-	PARSES();
+	GIVES(0, "bind nvme0");
+	GIVES(0, "pin 0", "apst         absent\n", "power-state  in force\n",
+	      "vectors      refused: NVMe status 0x10e\n");
+	PARSES(0, "pin --json --only retry,apst 0");
 	SAME_TEXT(member("retry"), "{ \"outcome\": \"in force\", \"status\": 0 }");
 	SAME_TEXT(member("cpu"), "no such member");
 	EQUAL(RUN("pin 0 -- sh -c 'echo said; exit 5' 2>/dev/null"), 5);
 	SAME_TEXT(output, "said\n");
-	EQUAL(RUN("pin 0 -- sh -c 'kill -9 $$' 2>&1"), 128 + 9);
-	EQUAL(RUN("pin 0 -- /no/such/program 2>&1"), 127);
-	SAYS("cannot start \"/no/such/program\"");
+	GIVES(128 + 9, "pin 0 -- sh -c 'kill -9 $$'");
+	GIVES(127, "pin 0 -- /no/such/program", "cannot start \"/no/such/program\"");
 }
 
-static void test_plan(void)
+TEST(test_plan, "plan")
 {
-	EQUAL(RUN("plan --limits block=4k 4k 9M 2>&1"), 0);
-	SAYS("72 commands, 9437184 bytes (9 MiB)\n");
-	EQUAL(RUN("plan --limits block=512,boundary=64k,command=64KiB --json 63k 66k"), 0);
-	PARSES();
+	GIVES(0, "plan --limits block=4k 4k 9M", "72 commands, 9437184 bytes (9 MiB)\n");
+	PARSES(0, "plan --limits block=512,boundary=64k,command=64KiB --json 63k 66k");
 	SAME_TEXT(member("commands"), "3");
-	EQUAL(RUN("plan --limits= 0 1 2>&1"), 1);
-	SAYS("EINVAL");
-	EQUAL(RUN("plan --write --limits capacity=1M 1M 4k 2>&1"), 1);
-	SAYS("ENOSPC");
-	EQUAL(RUN("plan --limits capacity=1M 1M 4k 2>&1"), 0);
-	SAYS("0 commands, 0 bytes (0 B), cut from 4096\n");
-	EQUAL(RUN("plan --limits chunk=0 0 4k 2>&1"), 1);
-	SAYS("no disk has such limits");
-	EQUAL(RUN("bind nvme0 2>&1"), 0);
-	EQUAL(RUN("plan 0 0x1000 512 2>&1"), 0);
-	SAYS("1 command, 512 bytes");
+	GIVES(1, "plan --limits= 0 1", "EINVAL");
+	GIVES(1, "plan --write --limits capacity=1M 1M 4k", "ENOSPC");
+	GIVES(0, "plan --limits capacity=1M 1M 4k", "0 commands, 0 bytes (0 B), cut from 4096\n");
+	GIVES(1, "plan --limits chunk=0 0 4k", "no disk has such limits");
+	GIVES(0, "bind nvme0");
+	GIVES(0, "plan 0 0x1000 512", "1 command, 512 bytes");
 }
 
 static void record_two(void)
@@ -384,53 +338,42 @@ static void record_two(void)
 	fake_timeline_end();
 }
 
-static void test_timeline(void)
+TEST(test_timeline, "timeline")
 {
-	EQUAL(RUN("bind nvme0 2>&1"), 0);
-	EQUAL(RUN("timeline 0 --seconds 0.001 2>&1"), 1);
-	SAYS("cannot record \"0\"");
+	GIVES(0, "bind nvme0");
+	GIVES(1, "timeline 0 --seconds 0.001", "cannot record \"0\"");
 	record_two();
-	EQUAL(RUN("timeline --seconds 0.001 0 2>&1"), 0);
-	SAYS("reap      2         10      10      20   20     20\n");
-	SAYS("whole     2         90      90      90   90     90\n");
-	SAYS("irq       1         10");
-	SAYS("          50 ns  command submitted to the drive (doorbell)\n");
-	SAYS("          90 ns  application is resumed (finish)\n");
-	SAYS("19 records, 0 lost; 0 tags, 0 lost\n");
-	SAYS("A record costs 42 ns");
-	EQUAL(RUN("timeline --json --seconds 0.001 0"), 0);
-	PARSES();
+	GIVES(0, "timeline --seconds 0.001 0",
+	      "reap      2         10      10      20   20     20\n",
+	      "whole     2         90      90      90   90     90\n", "irq       1         10",
+	      "          50 ns  command submitted to the drive (doorbell)\n",
+	      "          90 ns  application is resumed (finish)\n",
+	      "19 records, 0 lost; 0 tags, 0 lost\n", "A record costs 42 ns");
+	PARSES(0, "timeline --json --seconds 0.001 0");
 	SAME_TEXT(member("lost_records"), "0");
 	SAYS("\"stage\": \"whole\"");
 	SAYS("\"point\": \"submitted\"");
 	fake_file("", "/fake/recorded");
-	EQUAL(RUN("timeline --seconds 0.001 0 2>&1"), 1);
-	SAYS("somebody records");
+	GIVES(1, "timeline --seconds 0.001 0", "somebody records");
 }
 
-static void test_timeline_of_a_program(void)
+TEST(test_timeline_of_a_program, "timeline of a program, and its tags")
 {
-	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	GIVES(0, "bind nvme0");
 	record_two();
-	EQUAL(RUN("timeline 0 -- true 2>&1"), 0);
-	SAYS("19 records, 0 lost");
-	EQUAL(RUN("timeline 0 -- sh -c 'exit 3' 2>&1"), 1);
-	SAYS("ended with exit status 3");
-	SAYS("19 records, 0 lost");
-	EQUAL(RUN("timeline 0 -- no-such-program 2>&1"), 1);
-	SAYS("cannot run \"no-such-program\"");
-	EQUAL(RUN("timeline --all 0 -- \"$CHARIO\" timeline --tag 0x77 2>&1"), 0);
-	SAYS(" tag 119\n");
-	SAYS("19 records, 0 lost; 1 tags, 0 lost\n");
+	GIVES(0, "timeline 0 -- true", "19 records, 0 lost");
+	GIVES(1, "timeline 0 -- sh -c 'exit 3'", "ended with exit status 3", "19 records, 0 lost");
+	GIVES(1, "timeline 0 -- no-such-program", "cannot run \"no-such-program\"");
+	GIVES(0, "timeline --all 0 -- \"$CHARIO\" timeline --tag 0x77", " tag 119\n",
+	      "19 records, 0 lost; 1 tags, 0 lost\n");
 	EQUAL(RUN("timeline --json --all 0 -- true"), 0);
 	SAYS("\"stage\": \"tag\"");
-	EQUAL(RUN("timeline --tag 1 2>&1"), 1);
-	SAYS("nobody records");
+	GIVES(1, "timeline --tag 1", "nobody records");
 }
 
-static void test_timeline_that_stopped(void)
+TEST(test_timeline_that_stopped, "timeline that stopped by itself")
 {
-	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	GIVES(0, "bind nvme0");
 	record_two();
 	fake_timeline_begin();
 	fake_request(0, 3, 1000, 8192);
@@ -438,93 +381,56 @@ static void test_timeline_that_stopped(void)
 	fake_timeline_header()->stop_ns = 1090;
 	fake_timeline_header()->stop_duration_ns = 90;
 	fake_timeline_end();
-	EQUAL(RUN("timeline --seconds 0.001 --stop-above-us 1 0 2>&1"), 0);
-	SAYS("Stopped by a request of 90 ns: offset 8192, result 4096, task 100\n");
-	SAYS("          60 ns  irq\n");
+	GIVES(0, "timeline --seconds 0.001 --stop-above-us 1 0",
+	      "Stopped by a request of 90 ns: offset 8192, result 4096, task 100\n",
+	      "          60 ns  irq\n");
 	EQUAL(RUN("timeline --seconds 0.001 --stop-above-us 1 --json 0"), 0);
 	SAYS("\"duration_ns\": 90");
 }
 
-static void test_which_store(void)
+TEST(test_which_store, "the only disk is the store, unless another is said")
 {
-	EQUAL(RUN("ls 2>&1"), 1);
-	SAYS("which store? there is no disk of CharIO here\n");
-	SAYS("give --store STORE (a disk, a block device or a file), or set CHARIO_STORE");
-	EQUAL(RUN("stat area 2>&1"), 1);
-	SAYS("cannot open disk \"area\"");
-	EQUAL(RUN("bind nvme0 2>&1"), 0);
-	EQUAL(RUN("ls 2>&1"), 1);
-	SAYS("cannot open the store \"/dev/chardisk0\"");
-	EQUAL(RUN("stat area 2>&1"), 1);
-	SAYS("cannot open the store \"/dev/chardisk0\"");
-	EQUAL(RUN("stat --store nosuch 0 2>&1"), 1);
-	SAYS("cannot open the store \"nosuch\"");
-	EQUAL(RUN("stat --store nosuch -i 1 0 2>&1"), 2);
+	GIVES(1, "ls", "which store? there is no disk of CharIO here\n",
+	      "give --store STORE (a disk, a block device or a file), or set CHARIO_STORE");
+	GIVES(1, "stat area", "cannot open disk \"area\"");
+	GIVES(0, "bind nvme0");
+	GIVES(1, "ls", "cannot open the store \"/dev/chardisk0\"");
+	GIVES(1, "stat area", "cannot open the store \"/dev/chardisk0\"");
+	GIVES(1, "stat --store nosuch 0", "cannot open the store \"nosuch\"");
+	GIVES(2, "stat --store nosuch -i 1 0");
 }
 
-static void test_plain_file_in_place_of_disk(void)
+TEST(test_plain_file_in_place_of_disk, "a plain file in the place of a disk is no source")
 {
 	fake_file("", "/dev/chardisk987");
-	EQUAL(RUN("put /dev/chardisk987 area 2>&1"), 1);
-	SAYS("cannot use \"/dev/chardisk987\": it has the path of a disk and is not its node");
-	SAYS("(ENOTBLK)\nmove it away (mv)");
-	EQUAL(RUN("put /dev/../dev/chardisk986 area 2>&1"), 1);
-	SAYS("there is no such disk (ENODEV)");
+	GIVES(1, "put /dev/chardisk987 area",
+	      "cannot use \"/dev/chardisk987\": it has the path of a disk and is not its node",
+	      "(ENOTBLK)\nmove it away (mv)");
+	GIVES(1, "put /dev/../dev/chardisk986 area", "there is no such disk (ENODEV)");
 }
 
 /* A store that the program itself makes on the fake machine, without it. */
 #define STORE       "$CHARIO_FAKE_ROOT/a.store"
 #define REALLY(...) fake_run(output, sizeof(output), "\"$CHARIO_ITSELF\" " __VA_ARGS__)
 
-static void test_get_onto_disk(void)
+TEST(test_get_onto_disk, "get writes over a disk only with --force, and whole blocks")
 {
-	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	GIVES(0, "bind nvme0");
 	EQUAL(REALLY("format --size 8M " STORE " 2>&1"), 0);
 	EQUAL(REALLY("create --store " STORE " a 512 2>&1"), 0);
 	EQUAL(REALLY("create --store " STORE " b 513 2>&1"), 0);
-	EQUAL(RUN("get --store /a.store a /dev/chardisk0 2>&1"), 1);
-	SAYS("\"/dev/chardisk0\" is a disk; --force writes over what is there");
-	EQUAL(RUN("get --force --store /a.store b /dev/chardisk0 2>&1"), 1);
-	SAYS("has 513 bytes, and \"/dev/chardisk0\" takes multiples of 512");
-	EQUAL(RUN("get --force --store /a.store a /dev/chardisk0 2>&1"), 1);
-	SAYS("store on \"/dev/chardisk0\"");
+	GIVES(1, "get --store /a.store a /dev/chardisk0",
+	      "\"/dev/chardisk0\" is a disk; --force writes over what is there");
+	GIVES(1, "get --force --store /a.store b /dev/chardisk0",
+	      "has 513 bytes, and \"/dev/chardisk0\" takes multiples of 512");
+	GIVES(1, "get --force --store /a.store a /dev/chardisk0", "store on \"/dev/chardisk0\"");
 }
 
-static void test_full_output(void)
+TEST(test_full_output, "output that cannot be written is a failure")
 {
 	EQUAL(RUN("help 2>&1 >/dev/full"), 1);
 	SAYS("cannot write the output");
 }
-
-static const struct tap_test tests[] = {
-	{ "help", test_help },
-	{ "alternatives are not taken together", test_what_excludes_another },
-	{ "addresses to listen at", test_addresses },
-	{ "names of hosts", test_hosts },
-	{ "wrong usage ends with 2", test_usage_is_2 },
-	{ "version", test_version },
-	{ "list", test_list },
-	{ "bind and unbind, and how to undo", test_bind_and_unbind },
-	{ "bind refuses and names the mount points", test_bind_refused },
-	{ "one bad drive does not keep the others", test_bind_several },
-	{ "bind without the module says how to get it", test_bind_without_module },
-	{ "bind without rights says so", test_bind_without_rights },
-	{ "bind that fails midway says where the drive is", test_bind_fails_midway },
-	{ "unbind names the process that has the disk open", test_unbind_refused },
-	{ "info and stat", test_info_and_stat },
-	{ "health", test_health },
-	{ "health that gets worse ends with 3 and 4", test_health_gets_worse },
-	{ "health, watched", test_health_watch },
-	{ "pin, and a program that runs meanwhile", test_pin },
-	{ "plan", test_plan },
-	{ "timeline", test_timeline },
-	{ "timeline of a program, and its tags", test_timeline_of_a_program },
-	{ "timeline that stopped by itself", test_timeline_that_stopped },
-	{ "the only disk is the store, unless another is said", test_which_store },
-	{ "a plain file in the place of a disk is no source", test_plain_file_in_place_of_disk },
-	{ "get writes over a disk only with --force, and whole blocks", test_get_onto_disk },
-	{ "output that cannot be written is a failure", test_full_output },
-};
 
 static void begin(void)
 {
@@ -541,4 +447,4 @@ static void end(void)
 	fake_end();
 }
 
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

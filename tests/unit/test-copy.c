@@ -5,15 +5,11 @@
  */
 #include <chario/copy.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "device/ops.h"
 #include "store-rig.h"
@@ -125,10 +121,16 @@ static bool has_content(uint64_t offset, size_t bytes)
 	return same;
 }
 
-static void test_in(void)
+/* A copy returns a status, and says at which step it has ended. */
+#define ENDS(call, status, last)        \
+	do {                            \
+		EQUAL(call, status);    \
+		EQUAL(copy.step, last); \
+	} while (0)
+
+TEST(test_in, "a file becomes an area")
 {
-	EQUAL(chario_copy_in(area, file, &copy), 0);
-	EQUAL(copy.step, CHARIO_COPY_DONE);
+	ENDS(chario_copy_in(area, file, &copy), 0, CHARIO_COPY_DONE);
 	EQUAL(copy.read_bytes, BYTES);
 	EQUAL(copy.written_bytes, BYTES);
 	EQUAL(calls.last, BYTES);
@@ -137,7 +139,7 @@ static void test_in(void)
 	CHECK(has_content(0, BYTES));
 }
 
-static void test_out(void)
+TEST(test_out, "an area becomes a file")
 {
 	unsigned char *memory = malloc(BYTES);
 
@@ -145,8 +147,7 @@ static void test_out(void)
 	EQUAL(ftruncate(file, 0), 0);
 	EQUAL(lseek(file, 5, SEEK_SET), 5);
 	prepare();
-	EQUAL(chario_copy_out(area, file, &copy), 0);
-	EQUAL(copy.step, CHARIO_COPY_DONE);
+	ENDS(chario_copy_out(area, file, &copy), 0, CHARIO_COPY_DONE);
 	EQUAL(copy.read_bytes, BYTES);
 	EQUAL(copy.written_bytes, BYTES);
 	EQUAL(calls.last, BYTES);
@@ -158,7 +159,7 @@ static void test_out(void)
 }
 
 /* A copy of a part touches nothing else, also where it is read at the same offset. */
-static void test_part(void)
+TEST(test_part, "a part is copied, and nothing else is touched")
 {
 	const uint64_t offset = 3 * BLOCK;
 
@@ -193,7 +194,7 @@ static void *feed(void *data)
 	return NULL;
 }
 
-static void test_pipe(void)
+TEST(test_pipe, "a pipe gives its bytes in pieces of any length")
 {
 	pthread_t feeder;
 	int ends[2];
@@ -207,11 +208,10 @@ static void test_pipe(void)
 	close(ends[0]);
 }
 
-static void test_end(void)
+TEST(test_end, "a file that ends before is told")
 {
 	EQUAL(ftruncate(file, 3 * PIECE + 10), 0);
-	EQUAL(chario_copy_in(area, file, &copy), -ENODATA);
-	EQUAL(copy.step, CHARIO_COPY_END);
+	ENDS(chario_copy_in(area, file, &copy), -ENODATA, CHARIO_COPY_END);
 	EQUAL(copy.read_bytes, 3 * PIECE + 10);
 	EQUAL(copy.written_bytes, 3 * PIECE);
 	CHECK(has_content(0, 3 * PIECE));
@@ -219,11 +219,10 @@ static void test_end(void)
 }
 
 /* What has been begun when the callback ends the copy is written. */
-static void test_stop_in(void)
+TEST(test_stop_in, "a copy into an area is ended by its callback")
 {
 	calls.stop_at = 2 * PIECE;
-	EQUAL(chario_copy_in(area, file, &copy), STOPPED);
-	EQUAL(copy.step, CHARIO_COPY_DONE);
+	ENDS(chario_copy_in(area, file, &copy), STOPPED, CHARIO_COPY_DONE);
 	EQUAL(calls.last, 2 * PIECE);
 	CHECK(copy.written_bytes >= 2 * PIECE && copy.written_bytes < BYTES);
 	EQUAL(copy.read_bytes, copy.written_bytes);
@@ -231,11 +230,10 @@ static void test_stop_in(void)
 	CHECK(!has_content(copy.written_bytes, 1));
 }
 
-static void test_stop_out(void)
+TEST(test_stop_out, "so is one out of it")
 {
 	calls.stop_at = 2 * PIECE;
-	EQUAL(chario_copy_out(area, file, &copy), STOPPED);
-	EQUAL(copy.step, CHARIO_COPY_DONE);
+	ENDS(chario_copy_out(area, file, &copy), STOPPED, CHARIO_COPY_DONE);
 	EQUAL(copy.written_bytes, 2 * PIECE);
 	EQUAL(lseek(file, 0, SEEK_CUR), 2 * PIECE);
 }
@@ -250,15 +248,14 @@ static void change(const uint32_t *offsets, unsigned int nr)
 	prepare();
 }
 
-static void test_update(void)
+TEST(test_update, "an update writes the blocks that differ")
 {
 	static const uint32_t offsets[] = { 0, 1, 2 * BLOCK - 1, PIECE, BYTES - 1 };
 	uint64_t writes;
 
 	EQUAL(chario_copy_in(area, file, &copy), 0);
 	change(offsets, 5);
-	EQUAL(chario_copy_update(area, file, &copy), 0);
-	EQUAL(copy.step, CHARIO_COPY_DONE);
+	ENDS(chario_copy_update(area, file, &copy), 0, CHARIO_COPY_DONE);
 	EQUAL(copy.read_bytes, BYTES);
 	EQUAL(copy.written_bytes, BYTES);
 	EQUAL(copy.changed_bytes, 4 * BLOCK);
@@ -276,15 +273,14 @@ static void test_update(void)
 }
 
 /* What was read of a part that did not come whole is not written. */
-static void test_update_end(void)
+TEST(test_update_end, "an update that ends before")
 {
 	static const uint32_t offsets[] = { 0, PIECE, 2 * PIECE + 5 };
 
 	EQUAL(chario_copy_in(area, file, &copy), 0);
 	change(offsets, 3);
 	EQUAL(ftruncate(file, 2 * PIECE + 10), 0);
-	EQUAL(chario_copy_update(area, file, &copy), -ENODATA);
-	EQUAL(copy.step, CHARIO_COPY_END);
+	ENDS(chario_copy_update(area, file, &copy), -ENODATA, CHARIO_COPY_END);
 	EQUAL(copy.read_bytes, 2 * PIECE + 10);
 	EQUAL(copy.written_bytes, 2 * PIECE);
 	EQUAL(copy.changed_bytes, 2 * BLOCK);
@@ -298,43 +294,37 @@ static void test_update_end(void)
 	EQUAL(copy.read_bytes, PIECE);
 }
 
-static void test_update_errors(void)
+TEST(test_update_errors, "errors of an update")
 {
 	static const uint32_t offsets[] = { PIECE, 3 * PIECE };
 
 	EQUAL(chario_copy_in(area, file, &copy), 0);
 	change(offsets, 2);
 	disk->faults = (struct log_faults){ .write = { 1, LOG_FOR_EVER }, .error = -EIO };
-	EQUAL(chario_copy_update(area, file, &copy), -EIO);
-	EQUAL(copy.step, CHARIO_COPY_WRITE);
+	ENDS(chario_copy_update(area, file, &copy), -EIO, CHARIO_COPY_WRITE);
 	EQUAL(copy.written_bytes, 3 * PIECE);
 	EQUAL(copy.changed_bytes, BLOCK);
 	disk->faults = (struct log_faults){ .read = { 0, LOG_FOR_EVER }, .error = -EIO };
 	EQUAL(lseek(file, 0, SEEK_SET), 0);
-	EQUAL(chario_copy_update(area, file, &copy), -EIO);
-	EQUAL(copy.step, CHARIO_COPY_READ);
+	ENDS(chario_copy_update(area, file, &copy), -EIO, CHARIO_COPY_READ);
 	EQUAL(copy.written_bytes, 0);
 	disk->faults = (struct log_faults){ 0 };
-	EQUAL(chario_copy_update(area, -1, &copy), -EBADF);
-	EQUAL(copy.step, CHARIO_COPY_FILE);
+	ENDS(chario_copy_update(area, -1, &copy), -EBADF, CHARIO_COPY_FILE);
 }
 
 static void note_signal(int number)
 {
-	(void)number;
 }
 
 static int stop_at_signal(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
 	unsigned int *nr = data;
 
-	(void)done_bytes;
-	(void)total_bytes;
 	return ++*nr > 2 ? STOPPED : 0;
 }
 
 /* A pipe that gives and takes nothing: only signals end the wait, and not the first of them. */
-static void test_signal(void)
+TEST(test_signal, "a signal wakes a copy that waits for a file")
 {
 	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } }, never = { 0 };
 	const struct sigaction action = { .sa_handler = note_signal };
@@ -359,53 +349,46 @@ static void test_signal(void)
 }
 
 /* Errors of the file are told apart from those of the area, whatever their number. */
-static void test_file_errors(void)
+TEST(test_file_errors, "errors of the file")
 {
 	int ends[2];
 
 	EQUAL(pipe2(ends, O_CLOEXEC), 0);
-	EQUAL(chario_copy_in(area, ends[1], &copy), -EBADF);
-	EQUAL(copy.step, CHARIO_COPY_FILE);
-	EQUAL(chario_copy_out(area, ends[0], &copy), -EBADF);
-	EQUAL(copy.step, CHARIO_COPY_FILE);
+	ENDS(chario_copy_in(area, ends[1], &copy), -EBADF, CHARIO_COPY_FILE);
+	ENDS(chario_copy_out(area, ends[0], &copy), -EBADF, CHARIO_COPY_FILE);
 	copy.flags = CHARIO_COPY_SAME_OFFSET;
-	EQUAL(chario_copy_in(area, ends[0], &copy), -ESPIPE);
-	EQUAL(copy.step, CHARIO_COPY_FILE);
+	ENDS(chario_copy_in(area, ends[0], &copy), -ESPIPE, CHARIO_COPY_FILE);
 	copy.flags = 0;
 	signal(SIGPIPE, SIG_IGN);
 	close(ends[0]);
-	EQUAL(chario_copy_out(area, ends[1], &copy), -EPIPE);
-	EQUAL(copy.step, CHARIO_COPY_FILE);
+	ENDS(chario_copy_out(area, ends[1], &copy), -EPIPE, CHARIO_COPY_FILE);
 	EQUAL(copy.written_bytes, 0);
 	close(ends[1]);
 }
 
-static void test_area_errors(void)
+TEST(test_area_errors, "errors of the area")
 {
 	disk->faults.write = (struct log_fault){ .after = 5, .times = LOG_FOR_EVER };
 	disk->faults.error = -EIO;
-	EQUAL(chario_copy_in(area, file, &copy), -EIO);
-	EQUAL(copy.step, CHARIO_COPY_WRITE);
+	ENDS(chario_copy_in(area, file, &copy), -EIO, CHARIO_COPY_WRITE);
 	CHECK(copy.written_bytes <= 5 * PIECE && copy.written_bytes % PIECE == 0);
 	CHECK(has_content(0, (size_t)copy.written_bytes));
 	disk->faults = (struct log_faults){ .read = { 0, LOG_FOR_EVER }, .error = -EIO };
-	EQUAL(chario_copy_out(area, file, &copy), -EIO);
-	EQUAL(copy.step, CHARIO_COPY_READ);
+	ENDS(chario_copy_out(area, file, &copy), -EIO, CHARIO_COPY_READ);
 	EQUAL(copy.written_bytes, 0);
 }
 
 /* The file ends and the disk fails: the disk counts, because less is there than was read. */
-static void test_both(void)
+TEST(test_both, "an error of the area counts more than the end of the file")
 {
 	EQUAL(ftruncate(file, 2 * PIECE + 10), 0);
 	disk->faults.write = (struct log_fault){ .times = LOG_FOR_EVER };
 	disk->faults.error = -EIO;
-	EQUAL(chario_copy_in(area, file, &copy), -EIO);
-	EQUAL(copy.step, CHARIO_COPY_WRITE);
+	ENDS(chario_copy_in(area, file, &copy), -EIO, CHARIO_COPY_WRITE);
 	EQUAL(copy.written_bytes, 0);
 }
 
-static void test_arguments(void)
+TEST(test_arguments, "arguments that cannot be")
 {
 	struct chario_area *reader;
 
@@ -413,8 +396,7 @@ static void test_arguments(void)
 	EQUAL(chario_copy_in(area, file, &copy), -EINVAL);
 	prepare();
 	copy.flags = 1U << 31;
-	EQUAL(chario_copy_in(area, file, &copy), -EINVAL);
-	EQUAL(copy.step, CHARIO_COPY_START);
+	ENDS(chario_copy_in(area, file, &copy), -EINVAL, CHARIO_COPY_START);
 	copy.flags = CHARIO_COPY_SAME_OFFSET;
 	EQUAL(chario_copy_out(area, file, &copy), -EINVAL);
 	prepare();
@@ -430,25 +412,21 @@ static void test_arguments(void)
 	EQUAL(calls.nr, 0);
 	prepare();
 	EQUAL(chario_area_open(store, "area", O_RDONLY, &reader), 0);
-	EQUAL(chario_copy_in(reader, file, &copy), -EROFS);
-	EQUAL(copy.step, CHARIO_COPY_START);
+	ENDS(chario_copy_in(reader, file, &copy), -EROFS, CHARIO_COPY_START);
 	EQUAL(chario_copy_update(reader, file, &copy), -EROFS);
 	chario_area_close(reader);
 }
 
-static void test_memory(void)
+TEST(test_memory, "too little memory")
 {
 	most_bytes = PIECE - 1;
-	EQUAL(chario_copy_in(area, file, &copy), -ENOMEM);
-	EQUAL(copy.step, CHARIO_COPY_START);
-	EQUAL(chario_copy_out(area, file, &copy), -ENOMEM);
-	EQUAL(copy.step, CHARIO_COPY_START);
-	EQUAL(chario_copy_update(area, file, &copy), -ENOMEM);
-	EQUAL(copy.step, CHARIO_COPY_START);
+	ENDS(chario_copy_in(area, file, &copy), -ENOMEM, CHARIO_COPY_START);
+	ENDS(chario_copy_out(area, file, &copy), -ENOMEM, CHARIO_COPY_START);
+	ENDS(chario_copy_update(area, file, &copy), -ENOMEM, CHARIO_COPY_START);
 	EQUAL(lseek(file, 0, SEEK_CUR), 0);
 }
 
-static void test_child(void)
+TEST(test_child, "a child of fork() copies nothing")
 {
 	pid_t child = fork();
 	int status;
@@ -463,24 +441,4 @@ static void test_child(void)
 	EQUAL(status, 0);
 }
 
-static const struct tap_test tests[] = {
-	{ "a file becomes an area", test_in },
-	{ "an area becomes a file", test_out },
-	{ "a part is copied, and nothing else is touched", test_part },
-	{ "a pipe gives its bytes in pieces of any length", test_pipe },
-	{ "a file that ends before is told", test_end },
-	{ "a copy into an area is ended by its callback", test_stop_in },
-	{ "so is one out of it", test_stop_out },
-	{ "an update writes the blocks that differ", test_update },
-	{ "an update that ends before", test_update_end },
-	{ "errors of an update", test_update_errors },
-	{ "a signal wakes a copy that waits for a file", test_signal },
-	{ "errors of the file", test_file_errors },
-	{ "errors of the area", test_area_errors },
-	{ "an error of the area counts more than the end of the file", test_both },
-	{ "arguments that cannot be", test_arguments },
-	{ "too little memory", test_memory },
-	{ "a child of fork() copies nothing", test_child },
-};
-
-TAP_MAIN(tests, before, after)
+TEST_MAIN(before, after)

@@ -5,8 +5,6 @@
  * ends.
  */
 #include <endian.h>
-#include <errno.h>
-#include <fcntl.h>
 
 #include <chario/area.h>
 #include <chario/buffer.h>
@@ -94,7 +92,7 @@ static void sign(struct chario_disk_batch *batch)
 }
 
 /* Data between blocks cannot be read directly; data of no bytes are none. */
-static void test_apart(void)
+TEST(test_apart, "data that lie apart in no place are passed over")
 {
 	struct chario_disk_record *record;
 
@@ -116,7 +114,7 @@ static void test_apart(void)
 }
 
 /* At the end of all numbers there is no segment: what looks for one would not end. */
-static void test_last_segment(void)
+TEST(test_last_segment, "there is no segment at the end of all numbers")
 {
 	struct chario_disk_batch *batch = batch_of(0);
 	struct chario_recording recording;
@@ -139,7 +137,7 @@ static void test_last_segment(void)
 }
 
 /* With positions near the end of all numbers, what is durable could not be told. */
-static void test_counts(void)
+TEST(test_counts, "counts that no recording reaches are none")
 {
 	struct chario_disk_batch *batch = batch_of(0);
 	uint64_t *const counts[] = { &batch->segment, &batch->serial, &batch->records,
@@ -164,7 +162,7 @@ static void test_counts(void)
 }
 
 /* A table may be made by anybody, but segments are no longer than the format says. */
-static void test_long_segments(void)
+TEST(test_long_segments, "segments that are too long are refused")
 {
 	const struct chario_area_stream longest = { .session = 1,
 						    .segment_bytes = CHARIO_DISK_SEGMENT_MAX,
@@ -189,7 +187,7 @@ static void test_long_segments(void)
 }
 
 /* That the ring has come round is found out once for a segment, not for each record. */
-static void test_overtaken(void)
+TEST(test_overtaken, "a reader that was overtaken finds it out once a segment")
 {
 	uint64_t reads;
 
@@ -208,12 +206,4 @@ static void test_overtaken(void)
 	CHECK(rig.disk->nr_reads - reads < 4 * APART);
 }
 
-static const struct tap_test tests[] = {
-	{ "data that lie apart in no place are passed over", test_apart },
-	{ "there is no segment at the end of all numbers", test_last_segment },
-	{ "counts that no recording reaches are none", test_counts },
-	{ "segments that are too long are refused", test_long_segments },
-	{ "a reader that was overtaken finds it out once a segment", test_overtaken },
-};
-
-TAP_MAIN(tests, before, after)
+TEST_MAIN(before, after)

@@ -7,9 +7,6 @@
  * that had not been, or was being written, some sectors and others not.  Every
  * record that was reported durable has to be there, and no record may be wrong.
  */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "log-cuts.h"
 #include "stream/format.h"
 #include "tap.h"
@@ -437,7 +434,7 @@ static const struct recipe recipes[] = {
 	{ "others' buffers, no cache", false, true, 4, OPTIONS(CHARIO_STREAM_RING, AUTO, 4, 0) },
 };
 
-static void test_cuts(void)
+TEST(test_cuts, "after a power cut what was durable is there, and nothing is wrong")
 {
 	for (size_t i = 0; i < sizeof(recipes) / sizeof(recipes[0]); i++) {
 		for (unsigned int j = 0; j < RUNS && !tap_failed; j++) {
@@ -453,8 +450,4 @@ static void test_cuts(void)
 	CHECK(nr_cuts >= 2000);
 }
 
-static const struct tap_test tests[] = {
-	{ "after a power cut what was durable is there, and nothing is wrong", test_cuts },
-};
-
-TAP_MAIN(tests, tap_nothing, tap_nothing)
+TEST_MAIN(tap_nothing, tap_nothing)

@@ -2,13 +2,11 @@
 /*
  * The checksum is CRC-32C and goes on where it was left.
  */
-#include <stdlib.h>
-
 #include "store/crc32c.h"
 #include "tap.h"
 
 /* Known answers: the catalogue of CRCs, and those of RFC 3720. */
-static void test_answers(void)
+TEST(test_answers, "known answers")
 {
 	unsigned char block[32] = { 0 };
 
@@ -34,7 +32,7 @@ static uint32_t slow(uint32_t crc, const unsigned char *memory, size_t bytes)
 	return ~crc;
 }
 
-static void test_chain(void)
+TEST(test_chain, "a checksum goes on, at any length and alignment")
 {
 	static unsigned char memory[10000];
 	uint32_t whole;
@@ -50,9 +48,4 @@ static void test_chain(void)
 	}
 }
 
-static const struct tap_test tests[] = {
-	{ "known answers", test_answers },
-	{ "a checksum goes on, at any length and alignment", test_chain },
-};
-
-TAP_MAIN(tests, tap_nothing, tap_nothing)
+TEST_MAIN(tap_nothing, tap_nothing)

@@ -2,9 +2,6 @@
 /*
  * Opening disks by their names, and the ioctls behind the functions.
  */
-#include <errno.h>
-#include <fcntl.h>
-
 #include <chario/bind.h>
 #include <chario/device.h>
 #include <chario/health.h>
@@ -29,7 +26,7 @@ static void check_opens(const char *name)
 	chario_device_close(device);
 }
 
-static void test_names(void)
+TEST(test_names, "a disk opens by path, name, number and serial number")
 {
 	check_opens("/dev/chardisk0");
 	check_opens("chardisk0");
@@ -37,7 +34,7 @@ static void test_names(void)
 	check_opens("SN-1");
 }
 
-static void test_unknown_names(void)
+TEST(test_unknown_names, "names of no disk")
 {
 	EQUAL(open_disk(""), -EINVAL);
 	EQUAL(open_disk("1"), -ENODEV);
@@ -46,30 +43,30 @@ static void test_unknown_names(void)
 	EQUAL(open_disk("/dev/chardisk7"), -ENODEV);
 }
 
-static void test_serial_of_digits(void)
+TEST(test_serial_of_digits, "a serial number that is all digits")
 {
 	fake_file("4711\n", "/sys/class/chario/chardisk0/serial");
 	check_opens("4711");
 }
 
-static void test_serial_twice(void)
+TEST(test_serial_twice, "a serial number that two disks have")
 {
 	fake_file("nvme\n", "/sys/class/chario/chardisk1/backend");
 	fake_file("SN-1\n", "/sys/class/chario/chardisk1/serial");
 	EQUAL(open_disk("SN-1"), -ENOTUNIQ);
 }
 
-static void test_other_device(void)
+TEST(test_other_device, "a device that is not ours")
 {
 	EQUAL(open_disk("/dev/null"), -ENOTTY);
 }
 
-static void test_close_nothing(void)
+TEST(test_close_nothing, "closing nothing")
 {
 	chario_device_close(NULL);
 }
 
-static void test_info(void)
+TEST(test_info, "info")
 {
 	struct chario_info info;
 
@@ -83,7 +80,7 @@ static void test_info(void)
 }
 
 /* A program that was compiled with a later version of the library. */
-static void test_longer_struct(void)
+TEST(test_longer_struct, "what the kernel does not know reads as zero")
 {
 	struct {
 		struct chario_info known;
@@ -98,7 +95,7 @@ static void test_longer_struct(void)
 	chario_device_close(device);
 }
 
-static void test_stats(void)
+TEST(test_stats, "counters")
 {
 	struct chario_stats stats;
 
@@ -110,7 +107,7 @@ static void test_stats(void)
 	chario_device_close(device);
 }
 
-static void test_options(void)
+TEST(test_options, "options of a file")
 {
 	/* The size is the library's business: what stands in the struct is not looked at. */
 	struct chario_file_options options = { .size = 3,
@@ -130,7 +127,7 @@ static void test_options(void)
 	chario_device_close(device);
 }
 
-static void test_pins(void)
+TEST(test_pins, "pins")
 {
 	struct chario_pin pin;
 
@@ -153,7 +150,7 @@ static void test_pins(void)
 	CHECK(!chario_pin_name(7));
 }
 
-static void test_health(void)
+TEST(test_health, "health")
 {
 	struct chario_health health;
 
@@ -166,7 +163,7 @@ static void test_health(void)
 	chario_device_close(device);
 }
 
-static void test_health_wait(void)
+TEST(test_health_wait, "waiting for an event of health")
 {
 	EQUAL(open_disk("0"), 0);
 	EQUAL(chario_health_wait(device, 0, 1), 0);
@@ -179,7 +176,7 @@ static void test_health_wait(void)
 	chario_device_close(device);
 }
 
-static void test_health_words(void)
+TEST(test_health_words, "words for health")
 {
 	SAME_TEXT(chario_health_status_name(CHARIO_HEALTH_WARNING), "warning");
 	CHECK(!chario_health_status_name(0));
@@ -189,7 +186,7 @@ static void test_health_words(void)
 	CHECK(!chario_health_reason_advice(3));
 }
 
-static void test_removed(void)
+TEST(test_removed, "a disk that has been removed")
 {
 	struct chario_info info;
 
@@ -201,7 +198,7 @@ static void test_removed(void)
 }
 
 /* What dd has made while the disk was away, and what a name in /dev leads to. */
-static void test_plain_file_in_its_place(void)
+TEST(test_plain_file_in_its_place, "a plain file in the place of its node is none")
 {
 	fake_file("", "/dev/chardisk7");
 	fake_link("/dev/chardisk7", "/dev/by-id/drive");
@@ -216,7 +213,7 @@ static void test_plain_file_in_its_place(void)
 	fake_remove("/sys/class/chario/chardisk0/dev");
 }
 
-static void test_limits(void)
+TEST(test_limits, "limits for a plan")
 {
 	struct chario_plan_limits limits;
 
@@ -230,26 +227,6 @@ static void test_limits(void)
 	chario_device_close(device);
 }
 
-static const struct tap_test tests[] = {
-	{ "a disk opens by path, name, number and serial number", test_names },
-	{ "names of no disk", test_unknown_names },
-	{ "a serial number that is all digits", test_serial_of_digits },
-	{ "a serial number that two disks have", test_serial_twice },
-	{ "a device that is not ours", test_other_device },
-	{ "closing nothing", test_close_nothing },
-	{ "info", test_info },
-	{ "what the kernel does not know reads as zero", test_longer_struct },
-	{ "counters", test_stats },
-	{ "options of a file", test_options },
-	{ "pins", test_pins },
-	{ "health", test_health },
-	{ "waiting for an event of health", test_health_wait },
-	{ "words for health", test_health_words },
-	{ "a disk that has been removed", test_removed },
-	{ "a plain file in the place of its node is none", test_plain_file_in_its_place },
-	{ "limits for a plan", test_limits },
-};
-
 static void begin(void)
 {
 	struct chario_bind_result result;
@@ -262,4 +239,4 @@ static void begin(void)
 		printf("Bail out! the fake drive cannot be bound\n");
 }
 
-TAP_MAIN(tests, begin, fake_end)
+TEST_MAIN(begin, fake_end)

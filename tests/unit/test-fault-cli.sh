@@ -27,8 +27,7 @@ faulty FAULT_FLUSH=3 1 put source area
 says 'cannot write down how much of "area" is there'
 gives 0 stat area --json
 has filled_bytes $slot
-gives 0 put source area
-says "goes on after $slot bytes"
+gives 0 put source area :: "goes on after $slot bytes"
 same source area
 gives 0 rm area
 faulty FAULT_FLUSH=6 1 put source area
@@ -117,8 +116,7 @@ format 32M
 bytes 3000000 >source
 gives 0 put source area
 gives 0 record cam --size 1M --from source --bytes 500k --record 1000
-gives 0 check --data
-says 'no damage'
+gives 0 check --data :: 'no damage'
 faulty FAULT_READ=$(($(place area) + 1228800)) 4 check --data
 says 'loss: 1 block cannot be read, the first at 1200 KiB: "area"' '1 found, 0 repaired, 1 lost'
 faulty FAULT_READ=$(($(place area) + 1228800)) 4 check --data --json
@@ -128,8 +126,7 @@ says 'missing or damaged: "cam"' 'chario replay gives all other records'
 gives 0 rename area other
 # One byte of a random source may be the same.
 printf XXXXXXXX | dd of=store bs=1 seek=$(($(place cam) + 1000)) conv=notrunc 2>/dev/null
-gives 4 check --data
-says 'loss: 1 record missing or damaged: "cam"'
+gives 4 check --data :: 'loss: 1 record missing or damaged: "cam"'
 gives 0 check
 claim "data that cannot be read or are damaged are told"
 

@@ -4,15 +4,10 @@
  * is still on its way.  That keeps the file open which the transfers use; here a process that
  * has nothing else of it stands for that.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <chario/area.h>
 #include <chario/check.h>
@@ -127,13 +122,11 @@ static void arrive(pid_t left)
 
 static int let_finding_pass(const struct chario_finding *finding, void *data)
 {
-	(void)finding;
-	(void)data;
 	return 0;
 }
 
 /* Nobody who lives has it, and it is nobody's yet. */
-static void nobody_gets_an_area_that_is_being_written(void)
+TEST(nobody_gets_an_area_that_is_being_written, "nobody gets an area that is being written to")
 {
 	const struct chario_store_layout layout = {
 		.size = sizeof(layout),
@@ -174,7 +167,7 @@ static void nobody_gets_an_area_that_is_being_written(void)
 }
 
 /* The block of the table that it was changing is not read before its write has ended. */
-static void nobody_changes_a_table_that_is_being_written(void)
+TEST(nobody_changes_a_table_that_is_being_written, "nobody changes a table that is being written")
 {
 	pid_t left = leave_behind(CHANGES_TABLE);
 	struct chario_store *store;
@@ -191,13 +184,12 @@ static void nobody_changes_a_table_that_is_being_written(void)
 
 static int end_wait(uint64_t patience_ns, void *data)
 {
-	(void)patience_ns;
 	arrive(*(pid_t *)data);
 	return 0;
 }
 
 /* It is what a supervisor does that starts a recorder again. */
-static void who_waits_goes_on_when_it_has_ended(void)
+TEST(who_waits_goes_on_when_it_has_ended, "who waits goes on when it has ended")
 {
 	pid_t left = leave_behind(WRITES_TO_AREA);
 	struct chario_store *store;
@@ -216,7 +208,6 @@ static int settle_result;
 static int settle(const struct chario_device *device, uint64_t offset, uint64_t bytes,
 		  uint64_t deadline_ns)
 {
-	(void)device;
 	return offset || bytes != UINT64_MAX || deadline_ns ? -EINVAL : settle_result;
 }
 
@@ -240,7 +231,7 @@ static bool stays(int result)
 }
 
 /* Its transfers were given up, and the drive has them still. */
-static void a_fence_outlasts_what_is_late(void)
+TEST(a_fence_outlasts_what_is_late, "a fence outlasts what is late")
 {
 	CHECK(stays(-ETIMEDOUT));
 	CHECK(stays(-EINTR));
@@ -248,13 +239,4 @@ static void a_fence_outlasts_what_is_late(void)
 	CHECK(!stays(-ENOTTY));
 }
 
-static const struct tap_test tests[] = {
-	{ "nobody gets an area that is being written to",
-	  nobody_gets_an_area_that_is_being_written },
-	{ "nobody changes a table that is being written",
-	  nobody_changes_a_table_that_is_being_written },
-	{ "who waits goes on when it has ended", who_waits_goes_on_when_it_has_ended },
-	{ "a fence outlasts what is late", a_fence_outlasts_what_is_late },
-};
-
-TAP_MAIN(tests, make_store, drop_store)
+TEST_MAIN(make_store, drop_store)

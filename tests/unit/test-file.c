@@ -3,11 +3,8 @@
  * Plain files as devices: opening, what they say of themselves, and the rules of a
  * transfer.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <chario/buffer.h>
 #include <chario/health.h>
@@ -18,7 +15,7 @@
 #include "system/sys.h"
 #include "tap.h"
 
-static void test_names(void)
+TEST(test_names, "a file opens by its path and by its name")
 {
 	EQUAL(open_file("disk", O_RDWR), 0);
 	SAME_TEXT(chario_device_path(device), "disk");
@@ -31,7 +28,7 @@ static void test_names(void)
 	close_file();
 }
 
-static void test_what_is_no_device(void)
+TEST(test_what_is_no_device, "what is no device, and what would change a file")
 {
 	char name[5000];
 
@@ -53,7 +50,7 @@ static void test_what_is_no_device(void)
 	EQUAL(chario_device_open("./disk", O_RDWR, &device), -ENOTTY);
 }
 
-static void test_info(void)
+TEST(test_info, "what a file says of itself")
 {
 	struct chario_plan_limits limits;
 	struct chario_info info;
@@ -74,7 +71,7 @@ static void test_info(void)
 	EQUAL(info.capacity_bytes, 2 * SIZE);
 }
 
-static void test_what_only_the_module_has(void)
+TEST(test_what_only_the_module_has, "what only the module has")
 {
 	struct chario_queue_create queue = { .cpu = -1 };
 	struct chario_file_options options;
@@ -101,7 +98,7 @@ static uint64_t size_of_file(void)
 	return fstat(chario_device_fd(device), &status) ? 0 : (uint64_t)status.st_size;
 }
 
-static void test_contents(void)
+TEST(test_contents, "what is written is what is read")
 {
 	for (size_t i = 0; i < SIZE; i++)
 		memory[i] = (unsigned char)(i / 97);
@@ -114,7 +111,7 @@ static void test_contents(void)
 	CHECK(!memcmp(memory + BLOCK, memory + 20 * BLOCK, 7 * BLOCK));
 }
 
-static void test_ends(void)
+TEST(test_ends, "the end of a file: it does not grow")
 {
 	memset(memory, 0xaa, SIZE);
 	EQUAL(chario_buffer_write(buffer, 0, 2 * BLOCK, SIZE - BLOCK, 0), BLOCK);
@@ -127,7 +124,7 @@ static void test_ends(void)
 	EQUAL(chario_buffer_read(buffer, 0, BLOCK, 1ULL << 62, 0), 0);
 }
 
-static void test_a_file_that_was_cut(void)
+TEST(test_a_file_that_was_cut, "a file that was cut does not grow again")
 {
 	EQUAL(ftruncate(chario_device_fd(device), 2 * BLOCK), 0);
 	EQUAL(chario_buffer_write(buffer, 0, BLOCK, BLOCK, 0), BLOCK);
@@ -143,7 +140,7 @@ static void test_a_file_that_was_cut(void)
 	EQUAL(size_of_file(), SIZE);
 }
 
-static void test_a_file_that_has_grown(void)
+TEST(test_a_file_that_has_grown, "a file that has grown by other means")
 {
 	EQUAL(chario_buffer_write(buffer, 0, BLOCK, SIZE, 0), -ENOSPC);
 	EQUAL(ftruncate(chario_device_fd(device), 2 * SIZE), 0);
@@ -151,7 +148,7 @@ static void test_a_file_that_has_grown(void)
 	EQUAL(chario_buffer_read(buffer, 0, SIZE, 0, 0), SIZE);
 }
 
-static void test_what_is_refused(void)
+TEST(test_what_is_refused, "what is refused")
 {
 	uint32_t id = chario_buffer_id(buffer);
 	struct chario_transfer transfer = { .op = CHARIO_TRANSFER_FLUSH };
@@ -180,7 +177,7 @@ static void test_what_is_refused(void)
 }
 
 /* The rights are those of the open file, not of who opened it. */
-static void test_rights(void)
+TEST(test_rights, "rights")
 {
 	struct chario_buffer *other;
 
@@ -207,7 +204,7 @@ static int open_without_direct(const char *path, int flags)
 }
 
 /* A file system without direct I/O: all of it goes through the page cache. */
-static void test_through_the_cache(void)
+TEST(test_through_the_cache, "a file without direct I/O")
 {
 	int (*open_of_kernel)(const char *path, int flags) = chario_sys.open;
 	struct chario_buffer *other;
@@ -246,7 +243,7 @@ static int open_without_standard_files(void)
 	return chario_device_fd(device) > STDERR_FILENO ? 0 : 2;
 }
 
-static void test_closed_standard_files(void)
+TEST(test_closed_standard_files, "a disk never stands in the place of standard error")
 {
 	pid_t child = fork();
 	int status;
@@ -257,19 +254,4 @@ static void test_closed_standard_files(void)
 	EQUAL(status, 0);
 }
 
-static const struct tap_test tests[] = {
-	{ "a disk never stands in the place of standard error", test_closed_standard_files },
-	{ "a file opens by its path and by its name", test_names },
-	{ "what is no device, and what would change a file", test_what_is_no_device },
-	{ "what a file says of itself", test_info },
-	{ "what only the module has", test_what_only_the_module_has },
-	{ "what is written is what is read", test_contents },
-	{ "the end of a file: it does not grow", test_ends },
-	{ "a file that has grown by other means", test_a_file_that_has_grown },
-	{ "a file that was cut does not grow again", test_a_file_that_was_cut },
-	{ "what is refused", test_what_is_refused },
-	{ "rights", test_rights },
-	{ "a file without direct I/O", test_through_the_cache },
-};
-
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

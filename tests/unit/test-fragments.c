@@ -3,10 +3,6 @@
  * A record whose number comes again because it was cut off is not put together with the
  * one that has its number.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tap.h"
 #include "tape-rig.h"
 
@@ -14,8 +10,6 @@ static unsigned char *image;
 
 static void before(void)
 {
-	/* Against hanging for ever. */
-	alarm(300);
 	rig_begin(RIG_BYTES, true);
 	image = malloc(rig.disk->bytes);
 }
@@ -85,7 +79,7 @@ static bool is_of_one(void)
 }
 
 /* Of the segments that may be written in any order the first is the one that was not. */
-static void test_two_cuts(void)
+TEST(test_two_cuts, "after a second power cut")
 {
 	uint64_t segment = lab_area_offset(rig.store) + RIG_SEGMENT;
 	unsigned char old[RIG_SEGMENT];
@@ -101,7 +95,7 @@ static void test_two_cuts(void)
 }
 
 /* The first fragment of the second one cannot be read. */
-static void test_bad_block(void)
+TEST(test_bad_block, "after a bad block")
 {
 	uint64_t segment = lab_area_offset(rig.store) + RIG_SEGMENT;
 
@@ -114,9 +108,4 @@ static void test_bad_block(void)
 	CHECK(is_of_one());
 }
 
-static const struct tap_test tests[] = {
-	{ "after a second power cut", test_two_cuts },
-	{ "after a bad block", test_bad_block },
-};
-
-TAP_MAIN(tests, before, after)
+TEST_MAIN(before, after)

@@ -4,10 +4,7 @@
  * may still be with it.  Neither the memory nor the place on the disk is used again
  * before it says that it is done.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 
 #include <chario/area.h>
 
@@ -57,7 +54,6 @@ static int look(const struct chario_buffer *buffer, struct chario_buffer_sync *s
 {
 	uint64_t now = rig.disk->nr_reads + rig.disk->nr_writes;
 
-	(void)buffer;
 	if (sync->direction != CHARIO_SYNC_IDLE)
 		return 0;
 	if (sync->id == gone_id)
@@ -96,7 +92,12 @@ static void before(void)
 	rig.disk->faults.error = -ETIMEDOUT;
 }
 
-static void test_segments(void)
+static bool was_late_once(unsigned int nr_looks)
+{
+	return times_late == 1 && looks == nr_looks;
+}
+
+TEST(test_segments, "no segment is written before a late drive is done")
 {
 	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(looks, 0);
@@ -104,8 +105,7 @@ static void test_segments(void)
 	EQUAL(rig_record(0, 1, 10), 0);
 	EQUAL(rig_record(1, 2, chario_stream_room_bytes(rig.stream)), 0);
 	EQUAL(rig_wait(), 0);
-	EQUAL(looks, LOOKS);
-	EQUAL(times_late, 1);
+	CHECK(was_late_once(LOOKS));
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.retries, 1);
 	CHECK(rig_holds(0, 2));
@@ -120,7 +120,7 @@ static void wait_for_result(void)
 }
 
 /* What has not been late is nobody's concern: another may use it all the time. */
-static void test_busy_buffer(void)
+TEST(test_busy_buffer, "a buffer that was not late is not waited for")
 {
 	uint64_t from = lab_area_offset(rig.store);
 	struct chario_buffer *buffer;
@@ -140,28 +140,26 @@ static void test_busy_buffer(void)
 	EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, 512, 2, 0, 0, &released), 0);
 	EQUAL(rig_wait(), 0);
 	EQUAL(busy_looks, 0);
-	EQUAL(looks, LOOKS);
-	EQUAL(times_late, 1);
+	CHECK(was_late_once(LOOKS));
 	EQUAL(released, 1);
 	CHECK(rig_holds(0, 2));
 	chario_buffer_free(buffer);
 }
 
 /* Half of it has landed, and nothing says that the drive has let go of the rest. */
-static void test_short_segment(void)
+TEST(test_short_segment, "one that was written in part may be late")
 {
 	EQUAL(rig_open(&rig_small), 0);
 	halve = true;
 	EQUAL(rig_record(0, 1, 10), 0);
 	EQUAL(rig_wait(), 0);
-	EQUAL(looks, LOOKS);
-	EQUAL(times_late, 1);
+	CHECK(was_late_once(LOOKS));
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.retries, 1);
 	CHECK(rig_holds(0, 1));
 }
 
-static void test_short_external(void)
+TEST(test_short_external, "so may one from memory of others")
 {
 	struct chario_buffer *buffer;
 	uint32_t released = 0;
@@ -173,28 +171,26 @@ static void test_short_external(void)
 	EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, 1024, 1, 0, 0, &released), 0);
 	EQUAL(rig_wait(), 0);
 	/* The memory of segments until it is idle, then that of others. */
-	EQUAL(looks, LOOKS + 1);
-	EQUAL(times_late, 1);
+	CHECK(was_late_once(LOOKS + 1));
 	EQUAL(released, 1);
 	CHECK(rig_holds(0, 1));
 	chario_buffer_free(buffer);
 }
 
 /* The command that failed need not have been the last. */
-static void test_refused_segment(void)
+TEST(test_refused_segment, "and one that the disk has refused")
 {
 	rig.disk->faults.error = -EIO;
 	EQUAL(rig_open(&rig_small), 0);
 	rig.disk->faults.write.times = 1;
 	EQUAL(rig_record(0, 1, 10), 0);
 	EQUAL(rig_wait(), 0);
-	EQUAL(looks, LOOKS);
-	EQUAL(times_late, 1);
+	CHECK(was_late_once(LOOKS));
 	CHECK(rig_holds(0, 1));
 }
 
 /* Memory of others is given back when the drive is done, also when all is over. */
-static void test_memory_of_others(void)
+TEST(test_memory_of_others, "memory of others is not given back before")
 {
 	struct chario_buffer *buffer;
 	uint32_t released = 0;
@@ -231,7 +227,7 @@ static int end_late(struct chario_buffer **buffer, uint32_t *released)
 }
 
 /* They look and go on, and the descriptor tells when to look again. */
-static void test_no_sleep(void)
+TEST(test_no_sleep, "no call that does not sleep waits for that")
 {
 	struct chario_stream_room room;
 	struct chario_buffer *buffer;
@@ -255,7 +251,7 @@ static void test_no_sleep(void)
 }
 
 /* The end may take as long as the drive does. */
-static void test_close_waits(void)
+TEST(test_close_waits, "closing does")
 {
 	struct chario_buffer *buffer;
 	uint32_t released = 0;
@@ -269,7 +265,7 @@ static void test_close_waits(void)
 }
 
 /* What has been freed has been waited for: close does not look at it, nor at its handle. */
-static void test_freed_buffer(void)
+TEST(test_freed_buffer, "a buffer may be freed after an error")
 {
 	struct chario_buffer *buffer;
 	uint32_t released = 0;
@@ -283,7 +279,7 @@ static void test_freed_buffer(void)
 	EQUAL(released, 1);
 }
 
-static void test_table(void)
+TEST(test_table, "nor is the memory of the table used")
 {
 	struct chario_area_info info;
 
@@ -295,7 +291,7 @@ static void test_table(void)
 	EQUAL(looks, LOOKS);
 }
 
-static void test_content(void)
+TEST(test_content, "nor that of an area's content")
 {
 	struct chario_area *area;
 	char bytes[5] = "";
@@ -315,7 +311,7 @@ static void test_content(void)
 }
 
 /* Less than was asked: the rest of the memory, or of the place, may still be used. */
-static void test_part_of_content(void)
+TEST(test_part_of_content, "nor where a part of the content was moved")
 {
 	struct chario_buffer *buffer;
 	struct chario_area *area;
@@ -337,7 +333,7 @@ static void test_part_of_content(void)
 }
 
 /* What a late read brings would go to the new place with the next bytes. */
-static void test_move(void)
+TEST(test_move, "a move waits for what it has read and written in part")
 {
 	unsigned char bytes[8192], found[8192];
 	struct chario_area *area;
@@ -365,20 +361,4 @@ static void test_move(void)
 	chario_area_close(area);
 }
 
-static const struct tap_test tests[] = {
-	{ "no segment is written before a late drive is done", test_segments },
-	{ "one that was written in part may be late", test_short_segment },
-	{ "so may one from memory of others", test_short_external },
-	{ "and one that the disk has refused", test_refused_segment },
-	{ "a buffer that was not late is not waited for", test_busy_buffer },
-	{ "memory of others is not given back before", test_memory_of_others },
-	{ "no call that does not sleep waits for that", test_no_sleep },
-	{ "closing does", test_close_waits },
-	{ "a buffer may be freed after an error", test_freed_buffer },
-	{ "nor is the memory of the table used", test_table },
-	{ "nor that of an area's content", test_content },
-	{ "nor where a part of the content was moved", test_part_of_content },
-	{ "a move waits for what it has read and written in part", test_move },
-};
-
-TAP_MAIN(tests, before, rig_end)
+TEST_MAIN(before, rig_end)

@@ -2,8 +2,6 @@
 /*
  * What is found on a machine: disks, drives, the module, and words for errors.
  */
-#include <errno.h>
-
 #include <chario/bind.h>
 #include <chario/drive.h>
 #include <chario/error.h>
@@ -19,7 +17,6 @@ static int note_disk(const struct chario_list_disk *disk, void *data)
 {
 	size_t length = strlen(found);
 
-	(void)data;
 	snprintf(found + length, sizeof(found) - length, "%s %s %s %llu %u\n", disk->path,
 		 disk->address, disk->backend, (unsigned long long)disk->capacity_bytes,
 		 disk->namespace_id);
@@ -30,13 +27,12 @@ static int note_drive(const struct chario_drive *drive, void *data)
 {
 	size_t length = strlen(found);
 
-	(void)data;
 	snprintf(found + length, sizeof(found) - length, "%s [%s] %s\n", drive->address,
 		 drive->driver, drive->controller);
 	return 0;
 }
 
-static void test_no_module(void)
+TEST(test_no_module, "a machine without the module")
 {
 	struct chario_probe probe;
 
@@ -59,7 +55,7 @@ static void add_loopback(unsigned int index)
 	fake_file("0\n", "/sys/class/chario/chardisk%u/nsid", index);
 }
 
-static void test_disks_in_order(void)
+TEST(test_disks_in_order, "disks come in the order of their numbers")
 {
 	struct chario_probe probe;
 
@@ -92,7 +88,7 @@ static int node_error(void)
 	return chario_list_disks(note_node, &error) ? -1 : error;
 }
 
-static void test_nodes(void)
+TEST(test_nodes, "what stands where the node of a disk should be")
 {
 	add_loopback(0);
 	EQUAL(node_error(), ENOENT);
@@ -101,7 +97,7 @@ static void test_nodes(void)
 	EQUAL(node_error(), ENOTBLK);
 }
 
-static void test_drives(void)
+TEST(test_drives, "NVMe controllers, with or without a driver, and nothing else")
 {
 	fake_drive("0000:0a:00.0", "nvme10");
 	fake_drive("0000:02:00.0", "nvme2");
@@ -122,7 +118,7 @@ static void check_finds(const char *name)
 	SAME_TEXT(drive.model, "Model of a drive");
 }
 
-static void test_names_of_drive(void)
+TEST(test_names_of_drive, "a drive by all its names")
 {
 	fake_usual_drive();
 	fake_link("/dev/nvme0n1p1", "/dev/disk/by-id/nvme-part1");
@@ -135,7 +131,7 @@ static void test_names_of_drive(void)
 	check_finds("nvme0");
 }
 
-static void test_names_of_bound_drive(void)
+TEST(test_names_of_bound_drive, "a drive that is bound, by all its names")
 {
 	struct chario_bind_result result;
 	struct chario_drive drive;
@@ -157,7 +153,7 @@ static void check_not_found(const char *name, int error)
 	EQUAL(chario_drive_find(name, &drive, sizeof(drive)), error);
 }
 
-static void test_names_of_no_drive(void)
+TEST(test_names_of_no_drive, "names of no drive")
 {
 	fake_pci("0000:04:00.0", "0x020000\n");
 	add_loopback(3);
@@ -176,7 +172,7 @@ static void test_names_of_no_drive(void)
 }
 
 /* A head that two controllers serve belongs to none of them alone. */
-static void test_multipath_head(void)
+TEST(test_multipath_head, "a multipath head with one path and with two")
 {
 	const char *head = "/sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1";
 	struct chario_drive drive;
@@ -194,7 +190,7 @@ static void test_multipath_head(void)
 	EQUAL(chario_drive_find("nvme0n1", &drive, sizeof(drive)), -ENOTUNIQ);
 }
 
-static void test_errors(void)
+TEST(test_errors, "every errno of the module has words of its own")
 {
 	/* What the module gives: the table of chario(4). */
 	static const int errors[] = { EINVAL,     ENOSPC,    EIO,   EROFS,    EACCES, EBADE,
@@ -210,7 +206,7 @@ static void test_errors(void)
 	CHECK(!chario_error_advice(-EXDEV));
 }
 
-static void test_subjects(void)
+TEST(test_subjects, "an errno says what it means of a subject")
 {
 	static const struct {
 		int error;
@@ -241,23 +237,10 @@ static void test_subjects(void)
 		  chario_error_meaning(-ENOSPC));
 }
 
-static const struct tap_test tests[] = {
-	{ "a machine without the module", test_no_module },
-	{ "disks come in the order of their numbers", test_disks_in_order },
-	{ "what stands where the node of a disk should be", test_nodes },
-	{ "NVMe controllers, with or without a driver, and nothing else", test_drives },
-	{ "a drive by all its names", test_names_of_drive },
-	{ "a drive that is bound, by all its names", test_names_of_bound_drive },
-	{ "names of no drive", test_names_of_no_drive },
-	{ "a multipath head with one path and with two", test_multipath_head },
-	{ "every errno of the module has words of its own", test_errors },
-	{ "an errno says what it means of a subject", test_subjects },
-};
-
 static void begin(void)
 {
 	found[0] = '\0';
 	fake_begin();
 }
 
-TAP_MAIN(tests, begin, fake_end)
+TEST_MAIN(begin, fake_end)

@@ -2,10 +2,6 @@
 /*
  * A plan gives the commands and the errors that the call would give.
  */
-#include <errno.h>
-#include <stdint.h>
-#include <unistd.h>
-
 #include <chario/plan.h>
 
 #include "tap.h"
@@ -24,7 +20,7 @@ static int init(enum chario_plan_kind kind, uint64_t offset, uint64_t length)
 	return chario_plan_init(&plan, &limits, kind, offset, length);
 }
 
-static void test_commands(void)
+TEST(test_commands, "commands come in order and cover the call")
 {
 	struct chario_plan_command command;
 	uint64_t offset = 8192;
@@ -43,7 +39,7 @@ static void test_commands(void)
 	EQUAL(chario_plan_next(&plan, &command), 0);
 }
 
-static void test_misaligned(void)
+TEST(test_misaligned, "EINVAL where offset or length is no multiple of the block")
 {
 	EQUAL(init(CHARIO_PLAN_READ, 512, 4096), -EINVAL);
 	EQUAL(init(CHARIO_PLAN_READ, 4096, 512), -EINVAL);
@@ -52,7 +48,7 @@ static void test_misaligned(void)
 	EQUAL(init(CHARIO_PLAN_READ, (1 << 30) + 512, 4096), -EINVAL);
 }
 
-static void test_nothing(void)
+TEST(test_nothing, "a call of 0 bytes costs nothing")
 {
 	EQUAL(init(CHARIO_PLAN_READ, 4096, 0), 0);
 	EQUAL(chario_plan_count(&plan), 0);
@@ -60,7 +56,7 @@ static void test_nothing(void)
 	EQUAL(chario_plan_count(&plan), 0);
 }
 
-static void test_end_of_disk(void)
+TEST(test_end_of_disk, "calls are cut at the end; past it ENOSPC or nothing")
 {
 	EQUAL(init(CHARIO_PLAN_READ, (1 << 30) - 8192, 1 << 20), 0);
 	EQUAL(plan.transfer_bytes, 8192);
@@ -77,7 +73,7 @@ static void test_end_of_disk(void)
 	EQUAL(chario_plan_count(&plan), 0);
 }
 
-static void test_largest_call(void)
+TEST(test_largest_call, "calls are cut where Linux cuts them")
 {
 	struct chario_plan_limits endless = limits;
 	uint64_t most =
@@ -96,7 +92,7 @@ static void check_impossible(struct chario_plan_limits changed)
 	EQUAL(chario_plan_init(&plan, &changed, CHARIO_PLAN_READ, 0, 0), -EDOM);
 }
 
-static void test_impossible_limits(void)
+TEST(test_impossible_limits, "EDOM for limits that no disk can have")
 {
 	struct chario_plan_limits changed = limits;
 
@@ -117,7 +113,7 @@ static void test_impossible_limits(void)
 #undef IMPOSSIBLE
 }
 
-static void test_boundary(void)
+TEST(test_boundary, "commands end at boundaries of the drive")
 {
 	struct chario_plan_limits bounded = limits;
 	struct chario_plan_command command;
@@ -129,14 +125,4 @@ static void test_boundary(void)
 	EQUAL(command.length_bytes, 4 << 10);
 }
 
-static const struct tap_test tests[] = {
-	{ "commands come in order and cover the call", test_commands },
-	{ "EINVAL where offset or length is no multiple of the block", test_misaligned },
-	{ "a call of 0 bytes costs nothing", test_nothing },
-	{ "calls are cut at the end; past it ENOSPC or nothing", test_end_of_disk },
-	{ "calls are cut where Linux cuts them", test_largest_call },
-	{ "EDOM for limits that no disk can have", test_impossible_limits },
-	{ "commands end at boundaries of the drive", test_boundary },
-};
-
-TAP_MAIN(tests, tap_nothing, tap_nothing)
+TEST_MAIN(tap_nothing, tap_nothing)

@@ -6,9 +6,7 @@
  */
 #include <chario/player.h>
 
-#include <errno.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "system/sys.h"
 #include "tap.h"
@@ -91,8 +89,6 @@ static int wait_more(const struct chario_player *now, void *data)
 
 static void before(void)
 {
-	/* Against hanging for ever. */
-	alarm(300);
 	clock_ns = BEGIN_NS;
 	naps = waits = faults = nr_taken = last_record = last_wait = last_fault = 0;
 	at_wait = NULL;
@@ -105,6 +101,13 @@ static void before(void)
 		.data = &player,
 	};
 }
+
+/* A run returns a status, and the player says why it has ended. */
+#define ENDS(status, why)               \
+	do {                            \
+		EQUAL(run(), status);   \
+		EQUAL(player.end, why); \
+	} while (0)
 
 /* Record a record of a time, or with a time of its own if that is 0. */
 static int record_at(uint64_t sequence, uint64_t time_ns, unsigned int flags)
@@ -145,54 +148,48 @@ static bool took(uint64_t from, uint64_t to)
 	       player.bytes == nr_taken * RECORD;
 }
 
-static void test_all(void)
+TEST(test_all, "all records are given, up to the newest")
 {
 	EQUAL(begin(20), 0);
-	EQUAL(run(), 0);
-	EQUAL(player.end, CHARIO_PLAYER_SOURCE);
+	ENDS(0, CHARIO_PLAYER_SOURCE);
 	CHECK(took(0, 20));
 	EQUAL(player.missing + player.errors, 0);
 	EQUAL(naps + waits, 0);
 	/* The reader is behind the last record, and a run counts its own records. */
 	EQUAL(rig_close(), 0);
 	nr_taken = 0;
-	EQUAL(run(), 0);
-	EQUAL(player.end, CHARIO_PLAYER_SOURCE);
+	ENDS(0, CHARIO_PLAYER_SOURCE);
 	CHECK(took(0, 0));
 }
 
-static void test_limits(void)
+TEST(test_limits, "a player ends at its limits and by its callback")
 {
 	EQUAL(begin_ended(20), 0);
 	player.limit_records = 3;
-	EQUAL(run(), 0);
-	EQUAL(player.end, CHARIO_PLAYER_LIMIT);
+	ENDS(0, CHARIO_PLAYER_LIMIT);
 	CHECK(took(0, 3));
 	player.limit_records = 0;
 	/* The time of a record is its number and 1. */
 	player.until_ns = 7;
 	nr_taken = 0;
-	EQUAL(run(), 0);
-	EQUAL(player.end, CHARIO_PLAYER_LIMIT);
+	ENDS(0, CHARIO_PLAYER_LIMIT);
 	CHECK(took(3, 7));
 	EQUAL(chario_reader_seek(rig.reader, 8), 0);
 	player.limit_records = last_record = 1;
 	player.until_ns = nr_taken = 0;
-	EQUAL(run(), STOPPED);
-	EQUAL(player.end, CHARIO_PLAYER_STOPPED);
+	ENDS(STOPPED, CHARIO_PLAYER_STOPPED);
 	CHECK(took(8, 9));
 }
 
 /* Marked records are passed over, but records that are missing before them count. */
-static void test_meta(void)
+TEST(test_meta, "marked records are given only if asked for")
 {
 	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(record_at(0, 1, 0), 0);
 	EQUAL(chario_stream_lose(rig.stream, 2, 0), 0);
 	EQUAL(record_at(3, 2, CHARIO_RECORD_META), 0);
 	EQUAL(record_at(4, 3, 0), 0);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	EQUAL(run(), 0);
 	EQUAL(player.records, 2);
 	EQUAL(taken[1], 4);
@@ -204,7 +201,7 @@ static void test_meta(void)
 }
 
 /* A lost block is no error, and records behind the last one are missing as well. */
-static void test_missing(void)
+TEST(test_missing, "records that are missing count")
 {
 	EQUAL(begin(20), 0);
 	EQUAL(chario_stream_lose(rig.stream, 3, 0), 0);
@@ -226,7 +223,7 @@ static void break_reads(uint64_t times, int err)
 	rig.disk->faults.read.times = times;
 }
 
-static void test_errors(void)
+TEST(test_errors, "a player goes on after errors")
 {
 	EQUAL(begin_ended(20), 0);
 	break_reads(2, -ETIMEDOUT);
@@ -237,12 +234,11 @@ static void test_errors(void)
 	CHECK(took(0, 20));
 }
 
-static void test_error_limit(void)
+TEST(test_error_limit, "a player ends after too many errors")
 {
 	EQUAL(begin_ended(20), 0);
 	break_reads(LOG_FOR_EVER, -ETIMEDOUT);
-	EQUAL(run(), -ETIMEDOUT);
-	EQUAL(player.end, CHARIO_PLAYER_READ);
+	ENDS(-ETIMEDOUT, CHARIO_PLAYER_READ);
 	EQUAL(player.errors, 1);
 	EQUAL(faults, 0);
 	player.limit_errors = 5;
@@ -254,30 +250,27 @@ static void test_error_limit(void)
 	EQUAL(player.errors, 6);
 	player.fault = fault;
 	last_fault = 7;
-	EQUAL(run(), STOPPED);
-	EQUAL(player.end, CHARIO_PLAYER_STOPPED);
+	ENDS(STOPPED, CHARIO_PLAYER_STOPPED);
 	EQUAL(player.errors, 2);
 }
 
 /* Without memory no further try helps. */
-static void test_memory(void)
+TEST(test_memory, "a player ends without memory")
 {
 	EQUAL(begin_ended(20), 0);
 	break_reads(LOG_FOR_EVER, -ENOMEM);
 	player.limit_errors = 5;
-	EQUAL(run(), -ENOMEM);
-	EQUAL(player.end, CHARIO_PLAYER_READ);
+	ENDS(-ENOMEM, CHARIO_PLAYER_READ);
 	EQUAL(player.errors, 1);
 	EQUAL(faults, 0);
 }
 
-static void test_another_recording(void)
+TEST(test_another_recording, "a player ends when its recording is gone")
 {
 	EQUAL(begin_ended(20), 0);
 	EQUAL(rig_open(&rig_small), 0);
 	player.limit_errors = 5;
-	EQUAL(run(), -ESTALE);
-	EQUAL(player.end, CHARIO_PLAYER_READ);
+	ENDS(-ESTALE, CHARIO_PLAYER_READ);
 	EQUAL(player.errors, 1);
 }
 
@@ -295,7 +288,7 @@ static int begin_paced(const uint64_t *times_ns, uint64_t records)
 }
 
 /* Records are given in their time, and those of an earlier time than the last at once. */
-static void test_pace(void)
+TEST(test_pace, "records are given at the pace of the recording")
 {
 	const uint64_t times_ns[] = { 7 * SECOND, 7 * SECOND + 5, 8 * SECOND,
 				      4 * SECOND, 7 * SECOND + 9, 3607 * SECOND };
@@ -312,14 +305,13 @@ static void test_pace(void)
 }
 
 /* A long wait ends by its callback. */
-static void test_stop_of_pace(void)
+TEST(test_stop_of_pace, "a wait for a record ends by its callback")
 {
 	const uint64_t times_ns[] = { 1, 2, 3000 * SECOND };
 
 	EQUAL(begin_paced(times_ns, 3), 0);
 	last_wait = 10;
-	EQUAL(run(), STOPPED);
-	EQUAL(player.end, CHARIO_PLAYER_STOPPED);
+	ENDS(STOPPED, CHARIO_PLAYER_STOPPED);
 	CHECK(took(0, 2));
 	EQUAL(waits, 10);
 }
@@ -330,7 +322,7 @@ static void take_time(void)
 	clock_ns += 10 * SECOND;
 }
 
-static void test_late(void)
+TEST(test_late, "late records are given at once")
 {
 	const uint64_t times_ns[] = { SECOND, 2 * SECOND, 3 * SECOND, 15 * SECOND };
 	const int64_t wanted_ns[] = { 0, 10 * SECOND, 20 * SECOND, 30 * SECOND };
@@ -362,31 +354,29 @@ static void grow(void)
 		rig_wait();
 }
 
-static void test_follow(void)
+TEST(test_follow, "a player follows a recording until it ends")
 {
 	EQUAL(begin(5), 0);
 	player.flags = CHARIO_PLAYER_FOLLOW;
 	at_wait = grow;
-	EQUAL(run(), 0);
-	EQUAL(player.end, CHARIO_PLAYER_SOURCE);
+	ENDS(0, CHARIO_PLAYER_SOURCE);
 	CHECK(took(0, 8));
 	EQUAL(player.missing, 0);
 	/* No wait before the records that are there, and one call when the end is seen. */
 	EQUAL(waits, 5);
 }
 
-static void test_stop_of_follow(void)
+TEST(test_stop_of_follow, "a wait for new records ends by its callback")
 {
 	EQUAL(begin(5), 0);
 	player.flags = CHARIO_PLAYER_FOLLOW;
 	last_wait = 2;
-	EQUAL(run(), STOPPED);
-	EQUAL(player.end, CHARIO_PLAYER_STOPPED);
+	ENDS(STOPPED, CHARIO_PLAYER_STOPPED);
 	CHECK(took(0, 5));
 }
 
 /* A full area has no room for more, though its stream is still open. */
-static void test_full(void)
+TEST(test_full, "a player follows a recording until its area is full")
 {
 	uint64_t records = 0;
 
@@ -396,12 +386,11 @@ static void test_full(void)
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_open_reader(), 0);
 	player.flags = CHARIO_PLAYER_FOLLOW;
-	EQUAL(run(), 0);
-	EQUAL(player.end, CHARIO_PLAYER_SOURCE);
+	ENDS(0, CHARIO_PLAYER_SOURCE);
 	EQUAL(player.records, records);
 }
 
-static void test_arguments(void)
+TEST(test_arguments, "arguments that cannot be")
 {
 	EQUAL(begin_ended(1), 0);
 	/* Programs that were made for the first version have no members from this one on. */
@@ -415,14 +404,13 @@ static void test_arguments(void)
 	player.size = sizeof(player);
 	player.end = CHARIO_PLAYER_READ;
 	player.flags = 1U << 31;
-	EQUAL(run(), -EINVAL);
-	EQUAL(player.end, CHARIO_PLAYER_START);
+	ENDS(-EINVAL, CHARIO_PLAYER_START);
 	player.flags = 0;
 	player.take = NULL;
 	EQUAL(run(), -EINVAL);
 }
 
-static void test_child(void)
+TEST(test_child, "a child of fork() plays nothing")
 {
 	pid_t child;
 	int status;
@@ -435,23 +423,4 @@ static void test_child(void)
 	EQUAL(status, 0);
 }
 
-static const struct tap_test tests[] = {
-	{ "all records are given, up to the newest", test_all },
-	{ "a player ends at its limits and by its callback", test_limits },
-	{ "marked records are given only if asked for", test_meta },
-	{ "records that are missing count", test_missing },
-	{ "a player goes on after errors", test_errors },
-	{ "a player ends after too many errors", test_error_limit },
-	{ "a player ends without memory", test_memory },
-	{ "a player ends when its recording is gone", test_another_recording },
-	{ "records are given at the pace of the recording", test_pace },
-	{ "a wait for a record ends by its callback", test_stop_of_pace },
-	{ "late records are given at once", test_late },
-	{ "a player follows a recording until it ends", test_follow },
-	{ "a wait for new records ends by its callback", test_stop_of_follow },
-	{ "a player follows a recording until its area is full", test_full },
-	{ "arguments that cannot be", test_arguments },
-	{ "a child of fork() plays nothing", test_child },
-};
-
-TAP_MAIN(tests, before, rig_end)
+TEST_MAIN(before, rig_end)

@@ -52,8 +52,7 @@ gives 0 put source area
 writes 0 source area
 has blocks 2442 bytes 10000000
 touch -d 2000-01-01 store
-gives 0 put --changed source area
-says '0 of 2442 blocks written'
+gives 0 put --changed source area :: '0 of 2442 blocks written'
 [ "$(stat -c %Y store)" = "$(date -d 2000-01-01 +%s)" ] || note "the store was written to"
 claim "what is the same is not written"
 
@@ -61,8 +60,7 @@ format 32M
 numbers 10000000 >source
 gives 0 put source area
 change source 0 4095 20000 9999998
-gives 0 put --changed source area
-says '4 of 2442 blocks written'
+gives 0 put --changed source area :: '4 of 2442 blocks written'
 same source area
 for at in 0 1; do
 	change source $((part - 2 + at)) $((2 * part - 1 + at))
@@ -91,8 +89,7 @@ format 32M
 numbers 9000000 >source
 writes 2198 source area
 same source area
-gives 0 put --changed source new
-says '2198 of 2198 blocks written'
+gives 0 put --changed source new :: '2198 of 2198 blocks written'
 gives 0 put source plain
 [ -s said ] && note "put without --changed says: $(cat said)"
 gives 0 put --changed --bytes 4096 source first --json
@@ -125,10 +122,8 @@ format 32M
 bytes 100000 | "$chario" record --late-ms 600000 camera --size 1M >said 2>&1 || note "record: $(cat said)"
 gives 0 replay camera --output before
 bytes 1048576 >source
-gives 1 put --changed source camera
-says '"camera" holds a recording'
-gives 1 put --changed --force source camera
-says '"camera" holds a recording'
+gives 1 put --changed source camera :: '"camera" holds a recording'
+gives 1 put --changed --force source camera :: '"camera" holds a recording'
 gives 0 replay camera --output after
 cmp -s before after || note "the recording was spoilt"
 claim "a recording is left alone"
@@ -144,8 +139,7 @@ change source 6000000
 	"$chario" put --changed --bytes 10000000 - area >said || note "$(cat said)"
 says '1 of 2442 blocks written'
 same source area
-gives 2 put --changed - area
-says '--bytes SIZE'
+gives 2 put --changed - area :: '--bytes SIZE'
 letters b 5000000 | "$chario" put --changed --bytes 10000000 - area >said 2>&1 &&
 	note "a pipe that is too short passes"
 says '"standard input" ended after 5000000 of 10000000 bytes' "$part of 10000000 bytes" \
@@ -192,8 +186,7 @@ letters a 5000000 | "$chario" put - area --bytes 10000000 >said 2>&1 && note "a 
 gives 1 cat area
 writes $((2442 - 1024)) source area
 same source area
-gives 0 stat area
-says 'state            whole'
+gives 0 stat area :: 'state            whole'
 claim "an area that is not all there is completed"
 
 format 300M
@@ -216,8 +209,7 @@ mkfifo pipe
 put=$!
 exec 3>pipe
 head -c 100000 source >&3
-gives 1 put --changed source area
-says 'cannot write "area": the area is open elsewhere'
+gives 1 put --changed source area :: 'cannot write "area": the area is open elsewhere'
 gives 0 cat area
 tail -c +100001 source >&3
 exec 3>&-

@@ -23,8 +23,7 @@ for size in 1 4095 4096 4097 4194304 4194305 17000003; do
 	same source area
 	gives 0 get area copy
 	cmp -s source copy || note "get of $size bytes differs"
-	gives 0 stat area
-	says 'state            whole'
+	gives 0 stat area :: 'state            whole'
 	gives 0 rm area
 	rm copy
 done
@@ -34,20 +33,17 @@ format 32M
 bytes 100000 >source
 bytes 3000000 >other
 gives 0 put source area
-gives 1 put other area
-says '"area" is there already' '--force replaces it'
+gives 1 put other area :: '"area" is there already' '--force replaces it'
 same source area
 gives 0 put --force other area
 same other area
 truncate -s 33M large
-gives 1 put --force large area
-says 'no hole of the store is long enough'
+gives 1 put --force large area :: 'no hole of the store is long enough'
 same other area
 gives 0 put --bytes 5000 other short
 head -c 5000 other >source
 same source short
-gives 1 put --bytes 4M other x
-says 'has 3000000 bytes, fewer'
+gives 1 put --bytes 4M other x :: 'has 3000000 bytes, fewer'
 : >source
 gives 0 put source x
 same source x
@@ -63,14 +59,10 @@ same other x
 gives 0 put --changed --force source x
 same source x
 gives 0 check --data
-gives 1 put source x --bytes 1 --force
-says 'has 0 bytes, fewer'
-gives 2 put /proc/version y
-says 'the length of "/proc/version" is not known'
-gives 1 put . x
-says 'is a directory'
-gives 1 put nosuch x
-says 'No such file or directory'
+gives 1 put source x --bytes 1 --force :: 'has 0 bytes, fewer'
+gives 2 put /proc/version y :: 'the length of "/proc/version" is not known'
+gives 1 put . x :: 'is a directory'
+gives 1 put nosuch x :: 'No such file or directory'
 claim "put replaces only by force, and what fits"
 
 format 32M
@@ -81,8 +73,7 @@ gives 0 put old area
 head -c 2000000 new | "$chario" put - area --force --bytes 5000000 >said 2>&1 &&
 	note "a short put replaces"
 same old area
-gives 0 ls
-says 'area.part' 'filling'
+gives 0 ls :: 'area.part' 'filling'
 gives 0 put --force new area
 same new area
 gives 0 ls
@@ -91,8 +82,7 @@ gives 0 ls
 "$chario" cat area >/dev/null || note "cat failed"
 gives 0 rename area area.part
 gives 0 put old area
-gives 1 put --force new area
-says '"area.part"' 'rename or remove it'
+gives 1 put --force new area :: '"area.part"' 'rename or remove it'
 same old area
 gives 0 check
 claim "put writes what replaces an area beside it"
@@ -101,8 +91,7 @@ format 32M
 bytes 20000000 >old
 bytes 21000000 >new
 gives 0 put old area
-gives 1 put --force new area
-says 'beside the old one' '--remove-first'
+gives 1 put --force new area :: 'beside the old one' '--remove-first'
 same old area
 gives 0 put --force --remove-first new area
 same new area
@@ -125,8 +114,7 @@ gives 0 rename --force b b
 gives 1 rename --force nosuch b
 gives 1 rename --exchange nosuch b
 gives 2 rename --force --exchange a b
-gives 2 format --upgrade --force
-says '--upgrade keeps the store'
+gives 2 format --upgrade --force :: '--upgrade keeps the store'
 gives 0 format --upgrade
 gives 0 check
 claim "rename replaces by force, and exchanges"
@@ -136,25 +124,19 @@ bytes 20000000 >one
 bytes 11000000 >two
 gives 0 put one a
 gives 0 set a lens=35mm operator=kim 'note=two words' empty=
-gives 0 stat a
-says 'attribute        lens=35mm' 'attribute        note=two words'
+gives 0 stat a :: 'attribute        lens=35mm' 'attribute        note=two words'
 gives 0 set a "lines=$(printf 'x\nsize             5 bytes')"
-gives 0 stat a
-says 'lines=x\x0asize             5 bytes'
+gives 0 stat a :: 'lines=x\x0asize             5 bytes'
 gives 0 set a -u lines
 gives 0 set a --unset operator -u nosuch lens=50mm
-gives 0 ls --json
-says '"lens": "50mm"' '"empty": ""'
+gives 0 ls --json :: '"lens": "50mm"' '"empty": ""'
 ! grep -q operator said || note "operator is still there"
 gives 0 put --force two a
-gives 0 stat a
-says 'lens=50mm' 'note=two words'
+gives 0 stat a :: 'lens=50mm' 'note=two words'
 gives 0 put --force --remove-first one a
-gives 0 stat a
-says 'lens=50mm' 'note=two words'
+gives 0 stat a :: 'lens=50mm' 'note=two words'
 same one a
-gives 1 set a "k=$(printf '%0255d' 0)"
-says '255 bytes' '--unset'
+gives 1 set a "k=$(printf '%0255d' 0)" :: '255 bytes' '--unset'
 gives 1 set nosuch k=v
 gives 2 set
 gives 2 set a
@@ -162,8 +144,7 @@ gives 2 set a k
 gives 2 set a =v
 gives 2 set a -u k=v
 gives 2 set a -u
-gives 0 set a -j "$(printf 'k\377=\376')"
-says '_hex": "fe"'
+gives 0 set a -j "$(printf 'k\377=\376')" :: '_hex": "fe"'
 gives 0 check
 claim "areas have attributes, which stay when their content is replaced"
 
@@ -177,12 +158,10 @@ same source area
 same source piped
 head -c 1000 source | "$chario" put - cut --bytes 2000 >said 2>&1 && note "a short pipe passes"
 says '"standard input" ended after 1000 of 2000 bytes'
-gives 1 cat cut
-says 'of "cut" 0 of 2000 bytes are there' '--force takes it as it is'
+gives 1 cat cut :: 'of "cut" 0 of 2000 bytes are there' '--force takes it as it is'
 gives 1 get cut file
 gives 0 get --force cut file
-gives 2 put - area2 </dev/null
-says '--bytes SIZE'
+gives 2 put - area2 </dev/null :: '--bytes SIZE'
 head -c 2000 source | "$chario" put - cut --bytes 2000 || note "a short put does not begin anew"
 gives 0 cat cut
 claim "put takes standard input"
@@ -199,8 +178,7 @@ for signal in TERM KILL; do
 	wait $put
 	status=$?
 	if [ $status != 0 ]; then
-		gives 1 cat $signal
-		says 'chario put has not finished'
+		gives 1 cat $signal :: 'chario put has not finished'
 		gives 0 put source $signal
 	fi
 	same source $signal
@@ -226,8 +204,7 @@ done
 if [ "$filled" = 0 ]; then
 	note "no put could be ended in the middle"
 else
-	gives 0 put source area --json
-	says 'goes on after'
+	gives 0 put source area --json :: 'goes on after'
 	has resumed_at_bytes "$filled"
 	same source area
 fi
@@ -246,8 +223,7 @@ for change in 'truncate -s 300M' 'truncate -s 1M' touch; do
 		continue
 	fi
 	grep -qE 'was changed while it was read|became shorter while' said || note "$change: $(cat said)"
-	gives 1 put --bytes 1M source area
-	says 'its source has changed since' '--force'
+	gives 1 put --bytes 1M source area :: 'its source has changed since' '--force'
 done
 claim "a source that changes under put is noticed"
 
@@ -255,14 +231,12 @@ format 32M
 bytes 5000000 >source
 gives 0 put source area
 echo mine >file
-gives 1 get area file
-says '"file" is there already; --force replaces it'
+gives 1 get area file :: '"file" is there already; --force replaces it'
 [ "$(cat file)" = mine ] || note "get has touched a file"
 gives 0 get area file --force
 cmp -s source file || note "get --force differs"
 [ -e file.part ] && note "file.part is left"
-gives 1 get area .
-says 'is a directory'
+gives 1 get area . :: 'is a directory'
 for verb in 'get area /dev/chardisk98765' 'put /dev/../dev/chardisk98765 other' \
 	'record area --from /dev/chardisk98765' 'format --size 1M /dev/chardisk98765'; do
 	# shellcheck disable=SC2086
@@ -270,13 +244,11 @@ for verb in 'get area /dev/chardisk98765' 'put /dev/../dev/chardisk98765 other' 
 	says 'there is no such disk (ENODEV)' 'chario list shows the disks that are there'
 done
 [ -e /dev/chardisk98765 ] && note "a plain file takes the place of a disk"
-gives 1 get area /dev/full
-says 'no room is left for "/dev/full"'
+gives 1 get area /dev/full :: 'no room is left for "/dev/full"'
 gives 0 get area /dev/null
 gives 1 get nosuch new
 [ -e new ] || [ -e new.part ] && note "a file for nothing"
-gives 1 get area no/folder
-says 'No such file or directory'
+gives 1 get area no/folder :: 'No such file or directory'
 "$chario" cat area >/dev/full 2>said && note "cat to a full disk passes"
 says 'no room is left for "standard output"'
 "$chario" get area - >/dev/full 2>said && note "get to a full disk passes"
@@ -337,10 +309,8 @@ fi
 format 32M
 bytes 1 >source
 gives 0 put source one
-gives 0 stat one
-says 'size             1 byte (1 B)'
-gives 1 put --bytes 2 source more
-says '"source" has 1 byte, fewer than --bytes says'
+gives 0 stat one :: 'size             1 byte (1 B)'
+gives 1 put --bytes 2 source more :: '"source" has 1 byte, fewer than --bytes says'
 "$chario" put - cut --bytes 1 </dev/null >said 2>&1 && note "an empty pipe passes"
 claim "one byte is one byte"
 
@@ -371,15 +341,11 @@ exec 3>pipe
 wait_for area $put
 # The area is there before it is locked.
 until "$chario" stat --store store area | grep -q filling; do kill -0 $put || break; done
-gives 1 rm area
-says 'the area is open elsewhere'
+gives 1 rm area :: 'the area is open elsewhere'
 gives 1 resize area 1M
-gives 1 put --bytes 2000000 source area
-says 'cannot write "area"' EBUSY
-gives 1 format --force
-says 'is open in another process'
-gives 0 ls
-says 'filling 0 %'
+gives 1 put --bytes 2000000 source area :: 'cannot write "area"' EBUSY
+gives 1 format --force :: 'is open in another process'
+gives 0 ls :: 'filling 0 %'
 gives 0 create another 1M
 gives 0 rename area renamed
 cat source >&3

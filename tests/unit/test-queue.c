@@ -5,15 +5,12 @@
  * Each test runs with io_uring and with threads.  Where the machine has no
  * io_uring, it runs with threads twice, and says so.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include <liburing.h>
 
@@ -67,7 +64,15 @@ static int reap_all(unsigned int count)
 	return (int)done;
 }
 
-static void test_arguments(void)
+/* Moves what has been added, and returns how many transfers have ended. */
+static int move_all(unsigned int count)
+{
+	int err = chario_queue_submit(queue);
+
+	return err ? err : reap_all(count);
+}
+
+TEST_BOTH(test_arguments, "arguments")
 {
 	struct chario_queue *other;
 
@@ -80,7 +85,7 @@ static void test_arguments(void)
 	EQUAL(chario_queue_close(NULL), 0);
 }
 
-static void test_contents(void)
+TEST_BOTH(test_contents, "what is written is what is read")
 {
 	for (size_t i = 0; i < SIZE; i++)
 		memory[i] = (unsigned char)(i / 61);
@@ -96,13 +101,12 @@ static void test_contents(void)
 		EQUAL(results[i].result, BLOCK);
 		EQUAL(add(CHARIO_TRANSFER_READ, i * BLOCK, BLOCK, 0, i), 0);
 	}
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(DEPTH), DEPTH);
+	EQUAL(move_all(DEPTH), DEPTH);
 	for (size_t i = 0; i < SIZE; i++)
 		EQUAL(memory[i], (unsigned char)(i / 61));
 }
 
-static void test_many_rounds(void)
+TEST_BOTH(test_many_rounds, "many rounds")
 {
 	unsigned int done = 0;
 	uint64_t sum = 0;
@@ -130,7 +134,7 @@ static void test_many_rounds(void)
 	EQUAL(sum, 1999 * 1000);
 }
 
-static void test_full(void)
+TEST_BOTH(test_full, "a queue that is full")
 {
 	EQUAL(chario_queue_reap(queue, results, DEPTH, -1), 0);
 	EQUAL(chario_queue_submit(queue), 0);
@@ -143,12 +147,11 @@ static void test_full(void)
 	EQUAL(chario_queue_reap(queue, results, 0, -1), 0);
 	EQUAL(chario_queue_reap(queue, results, 1, -1), 1);
 	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, results[0].user), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(DEPTH), DEPTH);
+	EQUAL(move_all(DEPTH), DEPTH);
 }
 
 /* One bad transfer does not hold up those beside it. */
-static void test_errors(void)
+TEST_BOTH(test_errors, "errors")
 {
 	struct chario_transfer unknown = { .op = CHARIO_TRANSFER_READ,
 					   .buffer = 77,
@@ -164,8 +167,7 @@ static void test_errors(void)
 	EQUAL(add(9, 0, BLOCK, 0, 7), 0);
 	EQUAL(add(CHARIO_TRANSFER_READ, 0, 0, 0, 8), 0);
 	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 9), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(10), 10);
+	EQUAL(move_all(10), 10);
 	EQUAL(results[0].result, -ENOENT);
 	EQUAL(results[1].result, BLOCK);
 	EQUAL(results[2].result, -EINVAL);
@@ -178,12 +180,11 @@ static void test_errors(void)
 	EQUAL(results[9].result, BLOCK);
 }
 
-static void test_durable(void)
+TEST_BOTH(test_durable, "flush and FUA")
 {
 	EQUAL(add(CHARIO_TRANSFER_WRITE, 0, BLOCK, CHARIO_TRANSFER_FUA, 0), 0);
 	EQUAL(add(CHARIO_TRANSFER_FLUSH, 0, 0, 0, 1), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(2), 2);
+	EQUAL(move_all(2), 2);
 	EQUAL(results[0].result, BLOCK);
 	EQUAL(results[1].result, 0);
 }
@@ -195,7 +196,7 @@ static int is_readable(int timeout_ms)
 	return poll(&file, 1, timeout_ms);
 }
 
-static void test_event_loop(void)
+TEST_BOTH(test_event_loop, "an event loop")
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	int ret, loop = epoll_create1(0);
@@ -219,7 +220,7 @@ static void test_event_loop(void)
 	close(loop);
 }
 
-static void test_close_drops(void)
+TEST_BOTH(test_close_drops, "close drops what is left")
 {
 	for (unsigned int round = 0; round < 2; round++)
 		for (unsigned int i = 0; i < DEPTH / 2; i++) {
@@ -235,7 +236,6 @@ static void test_close_drops(void)
 
 static void *use_elsewhere(void *data)
 {
-	(void)data;
 	for (unsigned int i = 0; i < DEPTH; i++)
 		if (add(CHARIO_TRANSFER_READ, i * BLOCK, BLOCK, 0, i))
 			return NULL;
@@ -244,24 +244,22 @@ static void *use_elsewhere(void *data)
 	return queue;
 }
 
-static void test_another_thread(void)
+TEST_BOTH(test_another_thread, "another thread takes over")
 {
 	pthread_t thread;
 	void *used;
 
 	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 0), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(1), 1);
+	EQUAL(move_all(1), 1);
 	EQUAL(pthread_create(&thread, NULL, use_elsewhere, NULL), 0);
 	EQUAL(pthread_join(thread, &used), 0);
 	CHECK(used == queue);
 	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 0), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(1), 1);
+	EQUAL(move_all(1), 1);
 }
 
 /* A transfer wakes the thread that takes it and who waits for it, not all the others. */
-static void test_few_wakeups(void)
+TEST_BOTH(test_few_wakeups, "few sleeps for a transfer")
 {
 	struct rusage before, after;
 
@@ -277,7 +275,7 @@ static void test_few_wakeups(void)
 }
 
 /* Nothing can be written past the limit: what lies before it is, and is told. */
-static void test_a_write_that_is_cut(void)
+TEST_BOTH(test_a_write_that_is_cut, "a write that is cut")
 {
 	struct rlimit before, limit;
 
@@ -288,8 +286,7 @@ static void test_a_write_that_is_cut(void)
 	EQUAL(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	EQUAL(add(CHARIO_TRANSFER_WRITE, BLOCK, 4 * BLOCK, 0, 0), 0);
 	EQUAL(add(CHARIO_TRANSFER_WRITE, 8 * BLOCK, BLOCK, 0, 1), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(2), 2);
+	EQUAL(move_all(2), 2);
 	EQUAL(setrlimit(RLIMIT_FSIZE, &before), 0);
 	EQUAL(results[0].result, BLOCK);
 	EQUAL(results[1].result, -EFBIG);
@@ -297,11 +294,10 @@ static void test_a_write_that_is_cut(void)
 
 static void nothing(int signal)
 {
-	(void)signal;
 }
 
 /* Neither time nor signals make a result of what has not ended. */
-static void test_waiting(void)
+TEST_BOTH(test_waiting, "waiting for a device")
 {
 	struct itimerval often = { .it_interval = { 0, 1000 }, .it_value = { 0, 1000 } };
 	struct chario_device *own = chario_device_make(&slow_ops, NULL, "slow");
@@ -330,7 +326,7 @@ static void test_waiting(void)
 }
 
 /* The same for a ring: nobody writes to the pipe before the first waits are over. */
-static void test_waiting_in_the_kernel(void)
+TEST_BOTH(test_waiting_in_the_kernel, "waiting for a file")
 {
 	struct itimerval often = { .it_interval = { 0, 1000 }, .it_value = { 0, 1000 } };
 	struct chario_device *own = chario_device_make(&half_ops, memory, "pipe");
@@ -362,7 +358,7 @@ static void test_waiting_in_the_kernel(void)
 }
 
 /* Of 8 blocks, the ring moves 4: the rest is moved, and counted. */
-static void test_short(void)
+TEST_BOTH(test_short, "a short transfer goes on")
 {
 	struct chario_device *own = chario_device_make(&half_ops, memory, "half");
 	struct chario_transfer transfer = { .bytes = 8 * BLOCK, .disk_offset = BLOCK };
@@ -384,7 +380,7 @@ static void test_short(void)
 	chario_device_close(own);
 }
 
-static void test_polled(void)
+TEST_BOTH(test_polled, "a queue that is polled")
 {
 	struct chario_device *own = chario_device_make(&slow_ops, NULL, "polled");
 	struct chario_transfer transfer = { .bytes = 512 };
@@ -403,7 +399,7 @@ static void test_polled(void)
 }
 
 /* A buffer does not go while the kernel may write to it. */
-static void test_buffer_in_use(void)
+TEST_BOTH(test_buffer_in_use, "a buffer that is in use")
 {
 	bool ring = kinds_is_ring();
 
@@ -416,36 +412,15 @@ static void test_buffer_in_use(void)
 	buffer = NULL;
 }
 
-static void test_a_file_that_was_cut(void)
+TEST_BOTH(test_a_file_that_was_cut, "a file that was cut")
 {
 	EQUAL(ftruncate(chario_device_fd(device), 2 * (off_t)BLOCK), 0);
 	EQUAL(add(CHARIO_TRANSFER_READ, 4 * BLOCK, BLOCK, 0, 0), 0);
 	EQUAL(add(CHARIO_TRANSFER_READ, BLOCK, BLOCK, 0, 1), 0);
-	EQUAL(chario_queue_submit(queue), 0);
-	EQUAL(reap_all(2), 2);
+	EQUAL(move_all(2), 2);
 	EQUAL(results[0].result, -ESTALE);
 	EQUAL(results[1].result, BLOCK);
 }
-
-static const struct tap_test tests[] = {
-	BOTH("arguments", test_arguments),
-	BOTH("what is written is what is read", test_contents),
-	BOTH("many rounds", test_many_rounds),
-	BOTH("a queue that is full", test_full),
-	BOTH("errors", test_errors),
-	BOTH("flush and FUA", test_durable),
-	BOTH("an event loop", test_event_loop),
-	BOTH("close drops what is left", test_close_drops),
-	BOTH("another thread takes over", test_another_thread),
-	BOTH("few sleeps for a transfer", test_few_wakeups),
-	BOTH("a write that is cut", test_a_write_that_is_cut),
-	BOTH("a file that was cut", test_a_file_that_was_cut),
-	BOTH("waiting for a device", test_waiting),
-	BOTH("waiting for a file", test_waiting_in_the_kernel),
-	BOTH("a short transfer goes on", test_short),
-	BOTH("a queue that is polled", test_polled),
-	BOTH("a buffer that is in use", test_buffer_in_use),
-};
 
 static void begin(void)
 {
@@ -465,4 +440,4 @@ static void end(void)
 	chario_device_close(device);
 }
 
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

@@ -2,59 +2,50 @@
 /*
  * Recorders: what a pipe or a socket gives becomes a recording on a disk in memory.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "recorder-rig.h"
 #include "tap.h"
 
-static void test_bytes(void)
+TEST(test_bytes, "a stream of bytes is cut into records")
 {
 	EQUAL(give(0, 20), 0);
 	end_source();
-	EQUAL(run(), 0);
-	EQUAL(recorder.end, CHARIO_RECORDER_SOURCE);
+	ENDS(0, CHARIO_RECORDER_SOURCE);
 	EQUAL(recorder.taken_bytes, 20 * RECORD);
 	EQUAL(recorder.gaps, 0);
 	CHECK(rig_holds(0, 20));
 }
 
 /* The last record is what there is of it. */
-static void test_limit(void)
+TEST(test_limit, "a recorder ends at its limits")
 {
 	recorder.limit_bytes = 2 * RECORD + 5;
 	EQUAL(give(0, 4), 0);
-	EQUAL(run(), 0);
-	EQUAL(recorder.end, CHARIO_RECORDER_LIMIT);
+	ENDS(0, CHARIO_RECORDER_LIMIT);
 	EQUAL(recorder.taken_bytes, 2 * RECORD + 5);
 	EQUAL(rig_wait(), 0);
-	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.records, 3);
 	EQUAL(rig.status.bytes, 2 * RECORD + 5);
 	recorder.limit_bytes = 0;
 	recorder.limit_ns = 1000000;
 	drop_source();
 	EQUAL(pipe(ends), 0);
-	EQUAL(run(), 0);
-	EQUAL(recorder.end, CHARIO_RECORDER_LIMIT);
+	ENDS(0, CHARIO_RECORDER_LIMIT);
 	EQUAL(recorder.taken_bytes, 0);
 }
 
 /* A record that has begun does not wait for its rest for ever. */
-static void test_part(void)
+TEST(test_part, "a record that has begun is ended in time")
 {
 	recorder.part_ns = 1000000;
 	recorder.limit_ns = 20000000;
 	EQUAL(write(ends[1], "part", 4), 4);
 	EQUAL(run(), 0);
 	EQUAL(rig_wait(), 0);
-	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.records, 1);
 	EQUAL(rig.status.bytes, 4);
 }
@@ -68,7 +59,6 @@ static void hold_disk(bool hold)
 
 static int stop_at_wait(const struct chario_recorder *now, void *data)
 {
-	(void)data;
 	calls++;
 	if (!now->waits && !now->gaps)
 		return 0;
@@ -77,13 +67,12 @@ static int stop_at_wait(const struct chario_recorder *now, void *data)
 }
 
 /* With all buffers on their way the source waits, or is read and not recorded. */
-static void test_pressure(void)
+TEST(test_pressure, "without room the source waits")
 {
 	hold_disk(true);
 	recorder.progress = stop_at_wait;
 	EQUAL(give(0, 60), 0);
-	EQUAL(run(), STOPPED);
-	EQUAL(recorder.end, CHARIO_RECORDER_STOPPED);
+	ENDS(STOPPED, CHARIO_RECORDER_STOPPED);
 	EQUAL(recorder.waits, 1);
 	EQUAL(recorder.wait_ns, recorder.longest_wait_ns);
 	CHECK(recorder.wait_ns > 0);
@@ -93,7 +82,7 @@ static void test_pressure(void)
 	EQUAL(rig.status.bytes, recorder.taken_bytes);
 }
 
-static void test_drop(void)
+TEST(test_drop, "or what it gives is lost and counted")
 {
 	hold_disk(true);
 	recorder.progress = stop_at_wait;
@@ -108,7 +97,7 @@ static void test_drop(void)
 	EQUAL(rig.status.bytes + rig.status.lost_bytes, recorder.taken_bytes);
 }
 
-static void test_full(void)
+TEST(test_full, "a full area")
 {
 	uint64_t records = 0;
 	int err = 0;
@@ -121,12 +110,11 @@ static void test_full(void)
 	}
 	EQUAL(err, -ENOSPC);
 	EQUAL(give(0, 1), 0);
-	EQUAL(run(), -ENOSPC);
-	EQUAL(recorder.end, CHARIO_RECORDER_FULL);
+	ENDS(-ENOSPC, CHARIO_RECORDER_FULL);
 	EQUAL(recorder.taken_bytes, 0);
 }
 
-static void test_errors(void)
+TEST(test_errors, "errors of the source and of the disk")
 {
 	int folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -138,39 +126,34 @@ static void test_errors(void)
 	EQUAL(recorder.end, CHARIO_RECORDER_READ);
 	recorder.flags = CHARIO_RECORDER_DATAGRAMS;
 	EQUAL(give(0, 2), 0);
-	EQUAL(run(), -ENOTSOCK);
-	EQUAL(recorder.end, CHARIO_RECORDER_READ);
+	ENDS(-ENOTSOCK, CHARIO_RECORDER_READ);
 	recorder.flags = 0;
 	rig.disk->faults.write.times = LOG_FOR_EVER;
 	EQUAL(rig_record(0, 1, 10), 0);
 	EQUAL(rig_wait(), -EIO);
-	EQUAL(run(), -EIO);
-	EQUAL(recorder.end, CHARIO_RECORDER_WRITE);
+	ENDS(-EIO, CHARIO_RECORDER_WRITE);
 	rig.disk->faults.write.times = 0;
 	recorder.flags = CHARIO_RECORDER_DATAGRAMS;
 	EQUAL(make_sockets(SOCK_STREAM), 0);
-	EQUAL(run(), -EPROTOTYPE);
-	EQUAL(recorder.end, CHARIO_RECORDER_READ);
+	ENDS(-EPROTOTYPE, CHARIO_RECORDER_READ);
 }
 
-static void test_arguments(void)
+TEST(test_arguments, "arguments that cannot be")
 {
 	recorder.size--;
 	EQUAL(run(), -EINVAL);
 	recorder.size++;
 	recorder.flags = 1U << 31;
 	recorder.end = CHARIO_RECORDER_LIMIT;
-	EQUAL(run(), -EINVAL);
-	EQUAL(recorder.end, CHARIO_RECORDER_START);
+	ENDS(-EINVAL, CHARIO_RECORDER_START);
 	recorder.flags = 0;
 	recorder.record_bytes = 0;
 	EQUAL(run(), -EINVAL);
 	recorder.record_bytes = chario_stream_room_bytes(rig.stream) + 1;
-	EQUAL(run(), -EINVAL);
-	EQUAL(recorder.end, CHARIO_RECORDER_START);
+	ENDS(-EINVAL, CHARIO_RECORDER_START);
 }
 
-static void test_child(void)
+TEST(test_child, "a child of fork() records nothing")
 {
 	pid_t child;
 	int status;
@@ -185,18 +168,15 @@ static void test_child(void)
 
 static void note_signal(int number)
 {
-	(void)number;
 }
 
 static int stop_at_third(const struct chario_recorder *now, void *data)
 {
-	(void)now;
-	(void)data;
 	return ++calls > 2 ? STOPPED : 0;
 }
 
 /* A pipe that gives nothing. */
-static void test_signal(void)
+TEST(test_signal, "a signal wakes a recorder that waits")
 {
 	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } }, never = { 0 };
 	const struct sigaction action = { .sa_handler = note_signal };
@@ -212,17 +192,4 @@ static void test_signal(void)
 	EQUAL(recorder.taken_bytes, 0);
 }
 
-static const struct tap_test tests[] = {
-	{ "a stream of bytes is cut into records", test_bytes },
-	{ "a recorder ends at its limits", test_limit },
-	{ "a record that has begun is ended in time", test_part },
-	{ "without room the source waits", test_pressure },
-	{ "or what it gives is lost and counted", test_drop },
-	{ "a full area", test_full },
-	{ "errors of the source and of the disk", test_errors },
-	{ "arguments that cannot be", test_arguments },
-	{ "a child of fork() records nothing", test_child },
-	{ "a signal wakes a recorder that waits", test_signal },
-};
-
-TAP_MAIN(tests, recorder_begin, recorder_end)
+TEST_MAIN(recorder_begin, recorder_end)

@@ -3,12 +3,6 @@
  * What is left of a store whose header is damaged: nothing else comes to life in its place, and
  * what its table says is enough to have it back.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "store-exercise.h"
 #include "store-rig.h"
 #include "store/inner.h"
@@ -127,7 +121,7 @@ static int repair(struct log_disk *disk, int found)
 	return rig_check(disk, CHARIO_CHECK_REPAIR, &findings);
 }
 
-static void an_older_store_stays_dead(void)
+TEST(an_older_store_stays_dead, "an older, larger store stays dead")
 {
 	struct log_disk *disk = make_two(THIS);
 
@@ -154,7 +148,8 @@ static void is_left_alone(struct log_disk *disk)
 }
 
 /* It was not said anywhere how long the living one is. */
-static void an_older_store_of_the_first_release_stays_dead(void)
+TEST(an_older_store_of_the_first_release_stays_dead,
+     "an older, larger store of the first release stays dead")
 {
 	struct log_disk *disk = make_two(FIRST);
 
@@ -164,7 +159,7 @@ static void an_older_store_of_the_first_release_stays_dead(void)
 }
 
 /* What damages the start takes the header, the note and all of the table of the living one. */
-static void a_longer_table_leaves_nothing(void)
+TEST(a_longer_table_leaves_nothing, "a longer table leaves nothing behind")
 {
 	for (uint64_t alignment = BLOCK; alignment <= 64 << 10; alignment *= 16) {
 		struct log_disk *disk = make_over(SMALL, alignment);
@@ -178,7 +173,7 @@ static void a_longer_table_leaves_nothing(void)
 }
 
 /* It has no second copy any more, or half of one, before which the living one has its own. */
-static void what_a_longer_table_leaves_stays_dead(void)
+TEST(what_a_longer_table_leaves_stays_dead, "what a longer table has left stays dead")
 {
 	for (uint64_t bytes = SMALL; bytes <= LARGE; bytes += LARGE - SMALL) {
 		struct log_disk *disk = make_over_and_leave(bytes);
@@ -195,7 +190,7 @@ static void what_a_longer_table_leaves_stays_dead(void)
 }
 
 /* The longer table may as well be that of a living, smaller store, and the end an older one. */
-static void of_two_whole_stores_neither_counts(void)
+TEST(of_two_whole_stores_neither_counts, "of two stores that are whole neither counts")
 {
 	for (int headers = 1; headers >= 0; headers--) {
 		struct log_disk *disk = make_over_and_leave(SMALL);
@@ -209,7 +204,7 @@ static void of_two_whole_stores_neither_counts(void)
 }
 
 /* Also where the note, and the first block of the table, have gone with the header. */
-static void headers_are_made_from_the_table(void)
+TEST(headers_are_made_from_the_table, "headers are made from the table")
 {
 	for (enum release release = THIS; release <= FIRST; release++) {
 		for (size_t blocks = 1; blocks <= 3; blocks++) {
@@ -228,7 +223,7 @@ static void headers_are_made_from_the_table(void)
 	}
 }
 
-static void headers_are_what_they_were(void)
+TEST(headers_are_what_they_were, "headers that are made again are what they were")
 {
 	struct log_disk *disk = make_disk(SMALL, THIS, "there");
 	unsigned char before[BLOCK];
@@ -243,7 +238,7 @@ static void headers_are_what_they_were(void)
 }
 
 /* What overwrites the start of a disk takes the first copy of the table as well. */
-static void the_second_copy_is_enough(void)
+TEST(the_second_copy_is_enough, "the second copy of the table is enough")
 {
 	for (enum release release = THIS; release <= FIRST; release++) {
 		struct log_disk *disk = make_disk(SMALL, release, "there");
@@ -259,7 +254,7 @@ static void the_second_copy_is_enough(void)
 }
 
 /* A GPT takes 34 sectors of 512 bytes at the start and 33 at the end: no pair of copies. */
-static void a_partition_table_takes_both_headers_only(void)
+TEST(a_partition_table_takes_both_headers_only, "a partition table takes both headers only")
 {
 	struct log_disk *disk = make_disk(SMALL, THIS, "there");
 
@@ -275,7 +270,7 @@ static void a_partition_table_takes_both_headers_only(void)
 }
 
 /* Behind what is left of its second copy there is the end of another store, which is whole. */
-static void a_store_without_its_end_is_none(void)
+TEST(a_store_without_its_end_is_none, "a store whose end is another's is none")
 {
 	struct log_disk *disk = make_over_and_leave(LARGE);
 	struct store_table *table = (struct store_table *)(disk->image + 3 * BLOCK);
@@ -289,7 +284,7 @@ static void a_store_without_its_end_is_none(void)
 	log_disk_destroy(disk);
 }
 
-static void one_copy_alone_asks_for_force(void)
+TEST(one_copy_alone_asks_for_force, "what is left of a store asks for force")
 {
 	struct log_disk *disk = make_disk(SMALL, THIS, "there");
 
@@ -303,7 +298,7 @@ static void one_copy_alone_asks_for_force(void)
 }
 
 /* An area may hold a store of its own, and a table may have ended there once. */
-static void tables_elsewhere_are_none(void)
+TEST(tables_elsewhere_are_none, "blocks of a table in other places are none")
 {
 	struct log_disk *disk = make_disk(SMALL, THIS, "there");
 	struct log_disk *other = make_disk(SMALL, THIS, "inside");
@@ -352,7 +347,7 @@ static int upgrade(struct log_disk *disk)
 }
 
 /* In one block both can change at once, in two they cannot: then nothing has happened. */
-static void stores_of_the_first_release_are_changed(void)
+TEST(stores_of_the_first_release_are_changed, "stores of the first release are changed")
 {
 	struct log_disk *disk = make_first();
 	struct chario_store *store;
@@ -373,7 +368,7 @@ static void stores_of_the_first_release_are_changed(void)
 	log_disk_destroy(disk);
 }
 
-static void stores_of_the_first_release_are_upgraded(void)
+TEST(stores_of_the_first_release_are_upgraded, "stores of the first release are upgraded")
 {
 	struct log_disk *disk = make_first();
 	struct chario_store *store;
@@ -394,7 +389,7 @@ static void stores_of_the_first_release_are_upgraded(void)
 }
 
 /* A header that is made again from the table says so as well. */
-static void an_upgrade_outlives_the_headers(void)
+TEST(an_upgrade_outlives_the_headers, "an upgrade outlives the headers")
 {
 	struct log_disk *disk = make_first();
 	const struct store_header *header = (const struct store_header *)disk->image;
@@ -408,7 +403,7 @@ static void an_upgrade_outlives_the_headers(void)
 }
 
 /* An upgrade was cut between its headers, the store went on in the old format, and a change died. */
-static void an_old_note_is_no_log(void)
+TEST(an_old_note_is_no_log, "an old note is no log")
 {
 	struct log_disk *disk = make_first();
 	struct store_changes *note = (struct store_changes *)(disk->image + BLOCK);
@@ -433,24 +428,4 @@ static void an_old_note_is_no_log(void)
 	log_disk_destroy(disk);
 }
 
-static const struct tap_test tests[] = {
-	{ "an older, larger store stays dead", an_older_store_stays_dead },
-	{ "an older, larger store of the first release stays dead",
-	  an_older_store_of_the_first_release_stays_dead },
-	{ "a longer table leaves nothing behind", a_longer_table_leaves_nothing },
-	{ "what a longer table has left stays dead", what_a_longer_table_leaves_stays_dead },
-	{ "of two stores that are whole neither counts", of_two_whole_stores_neither_counts },
-	{ "headers are made from the table", headers_are_made_from_the_table },
-	{ "headers that are made again are what they were", headers_are_what_they_were },
-	{ "the second copy of the table is enough", the_second_copy_is_enough },
-	{ "a partition table takes both headers only", a_partition_table_takes_both_headers_only },
-	{ "a store whose end is another's is none", a_store_without_its_end_is_none },
-	{ "what is left of a store asks for force", one_copy_alone_asks_for_force },
-	{ "blocks of a table in other places are none", tables_elsewhere_are_none },
-	{ "stores of the first release are changed", stores_of_the_first_release_are_changed },
-	{ "stores of the first release are upgraded", stores_of_the_first_release_are_upgraded },
-	{ "an upgrade outlives the headers", an_upgrade_outlives_the_headers },
-	{ "an old note is no log", an_old_note_is_no_log },
-};
-
-TAP_MAIN(tests, tap_nothing, tap_nothing)
+TEST_MAIN(tap_nothing, tap_nothing)

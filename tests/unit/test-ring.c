@@ -2,10 +2,6 @@
 /*
  * What a ring keeps whose records have no checksum: all that nobody can have torn.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tap.h"
 #include "tape-rig.h"
 
@@ -23,13 +19,6 @@ static const struct chario_stream_options *ring(unsigned int flags)
 	options.flags = CHARIO_STREAM_RING | CHARIO_STREAM_NO_CRC | flags;
 	options.durability = CHARIO_DURABILITY_FLUSH;
 	return &options;
-}
-
-static void before(void)
-{
-	/* Against hanging for ever. */
-	alarm(300);
-	rig_begin(RIG_BYTES, true);
 }
 
 /* Go on with the recording, and end it. */
@@ -70,7 +59,7 @@ static uint64_t oldest(uint64_t end)
 }
 
 /* Where all parts were closed, what has not been overwritten is there. */
-static void test_clean_append(void)
+TEST(test_clean_append, "a ring that was closed each time is whole")
 {
 	EQUAL(rig_open(ring(0)), 0);
 	EQUAL(rig_record(0, 30, RECORD_BYTES), 0);
@@ -83,14 +72,14 @@ static void test_clean_append(void)
 }
 
 /* A cut takes what was being overwritten, an eighth at most. */
-static void test_cut(void)
+TEST(test_cut, "a power cut takes an eighth of a ring")
 {
 	EQUAL(append_and_cut(0, 0, 40), 0);
 	EQUAL(oldest(40), 40 - RIG_SLOTS + WINDOW);
 }
 
 /* What a cut may have torn is not trusted before the ring has come round. */
-static void test_append_after_cut(void)
+TEST(test_append_after_cut, "what a cut may have torn is left out")
 {
 	EQUAL(append_and_cut(0, 0, 40), 0);
 	EQUAL(append(40, 42), 0);
@@ -114,7 +103,7 @@ static bool is_right(void)
 }
 
 /* The first block of a segment is written last: without it the old one looks as before. */
-static void test_append_that_is_cut(void)
+TEST(test_append_that_is_cut, "what an append has begun to overwrite is left out")
 {
 	uint64_t slot = lab_area_offset(rig.store) + (41 - RIG_SLOTS) * RIG_SEGMENT;
 	unsigned char *image = malloc(rig.disk->bytes);
@@ -157,7 +146,7 @@ static void losses(uint64_t *lost, uint64_t *missing)
 }
 
 /* What was lost in earlier laps does not stand for what is damaged in this one. */
-static void test_losses(void)
+TEST(test_losses, "what was lost in earlier laps is known")
 {
 	uint64_t lost, missing;
 
@@ -175,12 +164,4 @@ static void test_losses(void)
 	EQUAL(missing, 0);
 }
 
-static const struct tap_test tests[] = {
-	{ "a ring that was closed each time is whole", test_clean_append },
-	{ "a power cut takes an eighth of a ring", test_cut },
-	{ "what a cut may have torn is left out", test_append_after_cut },
-	{ "what was lost in earlier laps is known", test_losses },
-	{ "what an append has begun to overwrite is left out", test_append_that_is_cut },
-};
-
-TAP_MAIN(tests, before, rig_end)
+TEST_MAIN(rig_begin_usual, rig_end)

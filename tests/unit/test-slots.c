@@ -4,10 +4,6 @@
  * with the drive, which uses the memory and the place on the disk until it says that it is
  * done.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-
 #include "copy/slots.h"
 #include "device/ops.h"
 #include "store-rig.h"
@@ -190,7 +186,7 @@ static int read_back(void)
 	return open_all(CHARIO_TRANSFER_READ) ?: copy_pieces();
 }
 
-static void test_write(void)
+TEST(test_write, "the rest of a write waits for a late drive")
 {
 	EQUAL(open_all(CHARIO_TRANSFER_WRITE), 0);
 	EQUAL(copy_late(), PIECES);
@@ -199,7 +195,7 @@ static void test_write(void)
 	EQUAL(read_back(), PIECES);
 }
 
-static void test_read(void)
+TEST(test_read, "the rest of a read waits for a late drive")
 {
 	EQUAL(open_all(CHARIO_TRANSFER_WRITE), 0);
 	EQUAL(copy_pieces(), PIECES);
@@ -210,7 +206,7 @@ static void test_read(void)
 	EQUAL(late.looks, LOOKS);
 }
 
-static void test_error(void)
+TEST(test_error, "an error is not told before")
 {
 	EQUAL(open_all(CHARIO_TRANSFER_WRITE), 0);
 	late.result = -ENODATA;
@@ -220,7 +216,7 @@ static void test_error(void)
 }
 
 /* The second piece lies in both places of the area. */
-static void test_moving(void)
+TEST(test_moving, "an area in two pieces is written where they are")
 {
 	EQUAL(open_all(CHARIO_TRANSFER_WRITE), 0);
 	area->fields.flags |= STORE_ENTRY_MOVING;
@@ -236,11 +232,4 @@ static void test_moving(void)
 	}
 }
 
-static const struct tap_test tests[] = {
-	{ "the rest of a write waits for a late drive", test_write },
-	{ "the rest of a read waits for a late drive", test_read },
-	{ "an error is not told before", test_error },
-	{ "an area in two pieces is written where they are", test_moving },
-};
-
-TAP_MAIN(tests, before, after)
+TEST_MAIN(before, after)

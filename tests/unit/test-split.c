@@ -7,8 +7,6 @@
  * whether a command may go on across it.  It is slow and has no arithmetic to
  * get wrong.
  */
-#include <stdint.h>
-
 #include "split.h"
 #include "tap.h"
 
@@ -68,7 +66,7 @@ static void compare(const struct chario_split_limits *limits, uint64_t offset, u
 }
 
 /* Every command, chunk and boundary size up to 7 blocks, every phase. */
-static void test_all_small_limits(void)
+TEST(test_all_small_limits, "all small limits as the block-by-block model")
 {
 	const uint32_t block = 512;
 
@@ -121,7 +119,7 @@ static void check_rules(const struct chario_split_limits *limits, uint64_t offse
 	EQUAL(pos, end);
 }
 
-static void test_rules_at_random(void)
+TEST(test_rules_at_random, "the rules hold for large limits at random")
 {
 	uint64_t state = 0x9e3779b97f4a7c15;
 
@@ -142,7 +140,7 @@ static void test_rules_at_random(void)
 }
 
 /* The numbers that the documentation promises. */
-static void test_defaults(void)
+TEST(test_defaults, "the default limits give the documented counts")
 {
 	const struct chario_split_limits limits = { 128 << 10, 4 << 20, 0 };
 
@@ -154,7 +152,7 @@ static void test_defaults(void)
 }
 
 /* The last block that a 64-bit offset can name. */
-static void test_far_end(void)
+TEST(test_far_end, "a call that ends at 2^63 is split to its end")
 {
 	const struct chario_split_limits limits = { 128 << 10, 4 << 20, 128 << 10 };
 	const uint64_t end = 1ULL << 63;
@@ -163,19 +161,11 @@ static void test_far_end(void)
 }
 
 /* A chunk that is no multiple of the command ends with a short command. */
-static void test_chunk_not_multiple(void)
+TEST(test_chunk_not_multiple, "a chunk that is no multiple of the command")
 {
 	const struct chario_split_limits limits = { 4096, 10240, 0 };
 
 	EQUAL(commands(&limits, 0, 20480), 6);
 }
 
-static const struct tap_test tests[] = {
-	{ "all small limits as the block-by-block model", test_all_small_limits },
-	{ "the rules hold for large limits at random", test_rules_at_random },
-	{ "the default limits give the documented counts", test_defaults },
-	{ "a call that ends at 2^63 is split to its end", test_far_end },
-	{ "a chunk that is no multiple of the command", test_chunk_not_multiple },
-};
-
-TAP_MAIN(tests, tap_nothing, tap_nothing)
+TEST_MAIN(tap_nothing, tap_nothing)

@@ -3,11 +3,6 @@
  * Bounds of a store: where an area ends, which blocks a table has, how many changes a note
  * keeps, how much is copied at once, and which holes are long enough.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <chario/area.h>
 
 #include "store/inner.h"
@@ -86,7 +81,7 @@ static int make(const char *name, size_t bytes)
 }
 
 /* The block that an area ends in has more bytes than the area. */
-static void test_end_of_area(void)
+TEST(test_end_of_area, "no byte behind the end of an area is read or written")
 {
 	struct chario_area *area;
 	char memory[16];
@@ -104,7 +99,7 @@ static void test_end_of_area(void)
 }
 
 /* Blocks that are written whole are not read before: nobody may be able to. */
-static void test_whole_blocks(void)
+TEST(test_whole_blocks, "blocks that are written whole are not read")
 {
 	begin(256 * KIB);
 	EQUAL(chario_store_create(store, "a", 3 * BLOCK, 0), 0);
@@ -138,7 +133,7 @@ static void note_no_block(uint64_t changes)
 }
 
 /* Where it would be, an area may have what looks like one. */
-static void test_no_block(void)
+TEST(test_no_block, "a block that the table has not is not loaded")
 {
 	begin(512 * KIB);
 	EQUAL(make_areas(), 0);
@@ -150,7 +145,7 @@ static void test_no_block(void)
 	EQUAL(rig_count_areas(store), STORE_ENTRIES + 1);
 }
 
-static void test_no_block_is_mended(void)
+TEST(test_no_block_is_mended, "nor mended")
 {
 	begin(512 * KIB);
 	EQUAL(make_areas(), 0);
@@ -160,7 +155,7 @@ static void test_no_block_is_mended(void)
 }
 
 /* A log that no program writes does not count: it has too many entries, or one of no block. */
-static void test_no_log(void)
+TEST(test_no_log, "a log that cannot be does not count")
 {
 	for (uint32_t number = 0; number < 2; number++) {
 		struct store_changes *note;
@@ -181,7 +176,7 @@ static void test_no_log(void)
 }
 
 /* The first change is of another block than all that the note still names. */
-static void test_many_changes(void)
+TEST(test_many_changes, "more changes than a note keeps are taken up")
 {
 	begin(512 * KIB);
 	EQUAL(make_areas(), 0);
@@ -202,7 +197,7 @@ static void test_many_changes(void)
 /* moves */
 
 /* No more of an area is filled than it has. */
-static void test_shorter_while_filling(void)
+TEST(test_shorter_while_filling, "an area that is filled becomes shorter")
 {
 	struct chario_area *area;
 
@@ -216,7 +211,7 @@ static void test_shorter_while_filling(void)
 }
 
 /* It takes more than one copy, and the last one is shorter. */
-static void test_long_move(void)
+TEST(test_long_move, "an area is moved that is longer than a copy")
 {
 	const size_t bytes = 5 * MIB;
 
@@ -282,7 +277,7 @@ static int64_t defrag_with_hole(size_t hole, struct seen *seen)
 }
 
 /* A step moves as many bytes as the hole has, which is one block; "x" and the rest take longer ones. */
-static void test_defrag(void)
+TEST(test_defrag, "an area goes through holes that are long enough")
 {
 	struct seen seen;
 	int64_t slow;
@@ -301,16 +296,4 @@ static void test_defrag(void)
 	EQUAL(seen.done, seen.first_total + 128 * KIB);
 }
 
-static const struct tap_test tests[] = {
-	{ "no byte behind the end of an area is read or written", test_end_of_area },
-	{ "blocks that are written whole are not read", test_whole_blocks },
-	{ "a block that the table has not is not loaded", test_no_block },
-	{ "nor mended", test_no_block_is_mended },
-	{ "a log that cannot be does not count", test_no_log },
-	{ "more changes than a note keeps are taken up", test_many_changes },
-	{ "an area that is filled becomes shorter", test_shorter_while_filling },
-	{ "an area is moved that is longer than a copy", test_long_move },
-	{ "an area goes through holes that are long enough", test_defrag },
-};
-
-TAP_MAIN(tests, tap_nothing, end)
+TEST_MAIN(tap_nothing, end)

@@ -6,36 +6,28 @@
 
 . "$(dirname "$0")/store-cli.sh"
 
-gives 1 format nosuch
-says 'there is no disk and no file "nosuch"' '--size SIZE' 'truncate -s'
-gives 0 format --size 1M store
-says 'areas          0 of 10' 'largest hole'
-gives 1 format --size 2M store
-says 'is there already: leave --size away'
-gives 1 format
-says 'there is a store on "store", with 0 areas' '--force'
+gives 1 format nosuch :: 'there is no disk and no file "nosuch"' '--size SIZE' 'truncate -s'
+gives 0 format --size 1M store :: 'areas          0 of 10' 'largest hole'
+gives 1 format --size 2M store :: 'is there already: leave --size away'
+gives 1 format :: 'there is a store on "store", with 0 areas' '--force'
 gives 0 create a 4k
 gives 2 format --force=1
 gives 0 format -f --areas 1000 --align 8k --json
 says '"max_areas": 1000' '"alignment_bytes": 8192' '"nr_areas": 0'
-gives 1 format --size 16k small
-says 'too small'
+gives 1 format --size 16k small :: 'too small'
 [ -e small ] && note "a file that cannot hold a store was left"
 claim "format makes a store, once, and says how to create its file"
 
 printf 'LUKS\272\276\000\001' >disk
 truncate -s 1M disk
-gives 1 format disk
-says '"disk" holds an encrypted volume (crypto_LUKS)' '--force'
+gives 1 format disk :: '"disk" holds an encrypted volume (crypto_LUKS)' '--force'
 gives 0 format --force disk
 truncate -s 4M swap
 printf '\125\252' | dd of=swap bs=1 seek=510 conv=notrunc status=none
 printf '\000\000\000\000\203\000\000\000\001\000\000\000\000\020\000\000' |
 	dd of=swap bs=1 seek=446 conv=notrunc status=none
-gives 1 format swap
-says 'a partition table (dos)'
-gives 1 format .
-says 'neither a disk of CharIO nor a block device nor a plain file'
+gives 1 format swap :: 'a partition table (dos)'
+gives 1 format . :: 'neither a disk of CharIO nor a block device nor a plain file'
 claim "format names what a disk holds, and refuses"
 
 # mark FILE OFFSET BYTES: as printf(1) takes them.
@@ -74,36 +66,28 @@ for arguments in 'format --areas 0 x' 'format --areas 2000000 x' 'format --align
 done
 claim "wrong usage ends with 2"
 
-gives 1 ls --store nosuch
-says 'no such file' 'chario format'
-gives 1 ls --store ''
-says 'the name of the store is empty'
+gives 1 ls --store nosuch :: 'no such file' 'chario format'
+gives 1 ls --store '' :: 'the name of the store is empty'
 truncate -s 1M empty
-gives 1 df empty
-says 'there is no store on it (ENOMEDIUM)' 'chario format makes one'
+gives 1 df empty :: 'there is no store on it (ENOMEDIUM)' 'chario format makes one'
 format 1M
 truncate -s 900K store
-gives 1 create a 4k
-says 'smaller than the store on it (ESTALE)'
+gives 1 create a 4k :: 'smaller than the store on it (ESTALE)'
 claim "a store that cannot be opened says why and what to do"
 
 format 8M
 gives 0 create first 1M
 gives 0 create second 100
-gives 0 ls
-says 'NAME    SIZE     STATE  PLACE' 'first   1.0 MiB  -' 'second  100 B    -'
+gives 0 ls :: 'NAME    SIZE     STATE  PLACE' 'first   1.0 MiB  -' 'second  100 B    -'
 gives 0 ls 'sec*' nosuch
 grep -q first said && note "a pattern does not choose"
-gives 1 ls 'x*'
-says 'no area is called like this'
+gives 1 ls 'x*' :: 'no area is called like this'
 gives 0 ls --json 's*'
 has bytes 100 allocated_bytes 4096
-gives 0 stat second
-says 'state            whole' 'size             100 bytes'
+gives 0 stat second :: 'state            whole' 'size             100 bytes'
 gives 0 stat --store store second --json
 has filled_bytes 100
-gives 1 stat third
-says 'there is no such area'
+gives 1 stat third :: 'there is no such area'
 gives 0 df --json
 has nr_areas 2 used_bytes 1052672
 claim "ls, stat and df show what there is"
@@ -111,23 +95,16 @@ claim "ls, stat and df show what there is"
 format 8M
 gives 0 create a 1M
 gives 0 create b 1M
-gives 1 create a 1M
-says 'there is an area of this name already (EEXIST)' 'chario rm or chario rename'
-gives 1 rename a b
-says 'there is an area "b" already' '--force replaces it, --exchange'
-gives 1 rename x y
-says 'cannot find "x": there is no such area'
-gives 1 rename --exchange a y
-says 'cannot find "y": there is no such area'
+gives 1 create a 1M :: 'there is an area of this name already (EEXIST)' 'chario rm or chario rename'
+gives 1 rename a b :: 'there is an area "b" already' '--force replaces it, --exchange'
+gives 1 rename x y :: 'cannot find "x": there is no such area'
+gives 1 rename --exchange a y :: 'cannot find "y": there is no such area'
 gives 0 rename a c
 gives 0 resize c 2M --json
 has bytes 2097152
-gives 1 resize c 100M
-says 'no hole of the store is long enough (ENOSPC)' 'chario df' 'chario defrag'
-gives 1 rm nosuch c
-says 'there is no such area'
-gives 0 rm -f nosuch b --json
-says '"b"'
+gives 1 resize c 100M :: 'no hole of the store is long enough (ENOSPC)' 'chario df' 'chario defrag'
+gives 1 rm nosuch c :: 'there is no such area'
+gives 0 rm -f nosuch b --json :: '"b"'
 gives 0 df --json
 has nr_areas 0
 claim "areas are renamed, resized, removed"
@@ -136,19 +113,15 @@ format 8M
 long=$(printf 'n%.0s' $(seq 255))
 gives 0 create "$long" 4k
 gives 0 stat "$long"
-gives 1 create "n$long" 4k
-says 'a name has 255 bytes at most'
+gives 1 create "n$long" 4k :: 'a name has 255 bytes at most'
 gives 0 create 'Kamera Süd 日本' 4k
-gives 0 ls '*日*'
-says 'Kamera Süd 日本'
-gives 1 create a/b 4k
-says "has no '/'"
+gives 0 ls '*日*' :: 'Kamera Süd 日本'
+gives 1 create a/b 4k :: "has no '/'"
 gives 1 create .. 4k
 gives 1 create '' 4k
 gives 0 create "$(printf 'tab\there')" 4k
 gives 0 create "$(printf 'not\377utf')" 4k
-gives 0 ls --json
-says '"name": "tab\there"' '"name": "not\\xffutf"' '"name_hex": "6e6f74ff757466"'
+gives 0 ls --json :: '"name": "tab\there"' '"name": "not\\xffutf"' '"name_hex": "6e6f74ff757466"'
 gives 0 rm "$(printf 'not\377utf')"
 script -qec "'$chario' ls 'tab*'" /dev/null >said
 says 'tab\x09here'
@@ -189,24 +162,20 @@ for verb in ls 'stat --store store' 'check -s'; do
 	tr -d '\r' <said >plain && mv plain said
 	is_shown 'a\x1b]0;b\x07'
 done
-gives 1 rm 'Süd\n'
-says 'cannot remove "Süd\x5cn"'
+gives 1 rm 'Süd\n' :: 'cannot remove "Süd\x5cn"'
 export LC_ALL=C
-gives 1 rm 'Süd'
-says 'cannot remove "S\xc3\xbcd"'
+gives 1 rm 'Süd' :: 'cannot remove "S\xc3\xbcd"'
 export LC_ALL=C.UTF-8
 claim "what a terminal would obey is shown instead"
 
 format 1M
 gives 0 create most 900k
-gives 1 put "$chario" more
-says 'no hole of the store is long enough'
+gives 1 put "$chario" more :: 'no hole of the store is long enough'
 gives 0 rm most
 for i in $(seq 10); do
 	"$chario" create "a$i" 4k || note "a$i was refused"
 done
-gives 1 create one-more 4k
-says 'the table of the store is full' 'chario format --areas'
+gives 1 create one-more 4k :: 'the table of the store is full' 'chario format --areas'
 # shellcheck disable=SC2016
 sh -c 'ulimit -n 5; exec "$0" rm a1' "$chario" >said 2>&1 && note "rm without files passes"
 says 'cannot remove "a1": too many files are open (EMFILE)' 'ulimit -n'
@@ -228,8 +197,7 @@ unset CHARIO_STORE
 if [ "$(grep -c '"path"' said)" = 1 ]; then
 	echo "ok $((nr = nr + 1)) - without a store all three ways are said # SKIP a disk is there"
 else
-	gives 1 ls
-	says 'which store?' '--store STORE' CHARIO_STORE 'only disk'
+	gives 1 ls :: 'which store?' '--store STORE' CHARIO_STORE 'only disk'
 	claim "without a store all three ways are said"
 fi
 
@@ -267,8 +235,7 @@ says '"store" has 4 MiB, and the store on it 32 MiB: what lies behind the end is
 gives 0 get first copy
 cmp -s source copy || note "what lies before the end differs"
 gives 1 get last copy
-gives 1 create other 4k
-says 'the disk is smaller than the store on it' 'chario get copies away'
+gives 1 create other 4k :: 'the disk is smaller than the store on it' 'chario get copies away'
 truncate -s 32M store
 gives 0 create other 4k
 claim "a store that was cut off is read"

@@ -6,9 +6,6 @@
  * A power cut between the two writes of a change leaves the newer one first; a change
  * that was taken back leaves it second.
  */
-#include <errno.h>
-#include <fcntl.h>
-
 #include "store-wreck.h"
 #include "tap.h"
 
@@ -54,7 +51,7 @@ static void check_opening(int flags, unsigned int copy)
 	EQUAL(sequence_of(wreck.disk->image, copy), sequence_of(wreck.older, copy));
 }
 
-static void who_opens_sees_the_newer(void)
+TEST(who_opens_sees_the_newer, "who opens a store sees the newer copy")
 {
 	for (unsigned int copy = 0; copy < 2 && !tap_failed; copy++) {
 		check_opening(O_RDONLY, copy);
@@ -63,7 +60,7 @@ static void who_opens_sees_the_newer(void)
 }
 
 /* The reader has the store open while another one changes the block. */
-static void who_looks_again_sees_the_newer(void)
+TEST(who_looks_again_sees_the_newer, "who looks again sees the newer copy")
 {
 	struct chario_store *reader, *writer;
 	unsigned char before[BLOCK];
@@ -82,7 +79,7 @@ static void who_looks_again_sees_the_newer(void)
 }
 
 /* Of another area of the block: it keeps what the newer copy says of this one. */
-static void a_change_goes_on_from_the_newer(void)
+TEST(a_change_goes_on_from_the_newer, "a change goes on from the newer copy")
 {
 	struct chario_store *store;
 
@@ -101,7 +98,7 @@ static void a_change_goes_on_from_the_newer(void)
 	}
 }
 
-static void a_repair_keeps_the_newer(void)
+TEST(a_repair_keeps_the_newer, "a repair keeps the newer copy")
 {
 	struct rig_findings findings = { .quiet = true };
 
@@ -115,7 +112,7 @@ static void a_repair_keeps_the_newer(void)
 }
 
 /* The second write of the change fails: what was there before is newer than the change. */
-static void a_change_that_was_taken_back_is_older(void)
+TEST(a_change_that_was_taken_back_is_older, "a change that was taken back is older")
 {
 	struct chario_store *store;
 
@@ -155,7 +152,7 @@ static void check_areas(uint64_t bytes)
  * One copy is damaged, and the first one is torn by the change: the block is lost unless
  * both were made good before.
  */
-static void a_change_begins_with_two_good_copies(void)
+TEST(a_change_begins_with_two_good_copies, "a change begins with two good copies")
 {
 	struct chario_store *store;
 
@@ -175,7 +172,8 @@ static void a_change_begins_with_two_good_copies(void)
 }
 
 /* The next change of the store, whatever its block, mends what the one before has torn. */
-static void what_a_cut_has_torn_is_mended_by_the_next_change(void)
+TEST(what_a_cut_has_torn_is_mended_by_the_next_change,
+     "what a cut has torn is mended by the next change")
 {
 	struct chario_store *store;
 
@@ -194,15 +192,4 @@ static void what_a_cut_has_torn_is_mended_by_the_next_change(void)
 	check_areas(OLD_BYTES - 1);
 }
 
-static const struct tap_test tests[] = {
-	{ "who opens a store sees the newer copy", who_opens_sees_the_newer },
-	{ "who looks again sees the newer copy", who_looks_again_sees_the_newer },
-	{ "a change goes on from the newer copy", a_change_goes_on_from_the_newer },
-	{ "a repair keeps the newer copy", a_repair_keeps_the_newer },
-	{ "a change that was taken back is older", a_change_that_was_taken_back_is_older },
-	{ "a change begins with two good copies", a_change_begins_with_two_good_copies },
-	{ "what a cut has torn is mended by the next change",
-	  what_a_cut_has_torn_is_mended_by_the_next_change },
-};
-
-TAP_MAIN(tests, wreck_begin, wreck_end)
+TEST_MAIN(wreck_begin, wreck_end)

@@ -5,10 +5,7 @@
  *
  * SEED=N repeats a run, CUTS=N says how many cuts there are to be.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "log-cuts.h"
 #include "store/inner.h"
@@ -188,7 +185,7 @@ static size_t cut_one(uint64_t number, uint32_t block_bytes)
 	return count;
 }
 
-static void survives_power_cuts(void)
+TEST(survives_power_cuts, "a store survives power cuts at any moment")
 {
 	static const uint32_t blocks[] = { 512, 4096, 2048 };
 	size_t total = 0;
@@ -263,7 +260,7 @@ static void format_over(uint64_t random)
 }
 
 /* Over some stores: few of them have areas where an old and a new table make another one. */
-static void formatting_is_all_or_nothing(void)
+TEST(formatting_is_all_or_nothing, "formatting over a store leaves the old, the new or none")
 {
 	for (uint64_t i = 0; i < 8 && !tap_failed; i++)
 		format_over(seed + i);
@@ -331,7 +328,7 @@ static bool try_damaged(struct script *script, unsigned int round, struct log_di
 	return cut_damaged(script, &step, victim, random);
 }
 
-static void one_copy_is_enough(void)
+TEST(one_copy_is_enough, "a cut after damage of one copy costs nothing")
 {
 	static struct script script;
 	struct log_disk *victim = log_disk_create(DISK_BYTES, 512);
@@ -347,12 +344,6 @@ static void one_copy_is_enough(void)
 	CHECK(fine);
 }
 
-static const struct tap_test tests[] = {
-	{ "a store survives power cuts at any moment", survives_power_cuts },
-	{ "formatting over a store leaves the old, the new or none", formatting_is_all_or_nothing },
-	{ "a cut after damage of one copy costs nothing", one_copy_is_enough },
-};
-
 static void read_numbers(void)
 {
 	const char *text = getenv("SEED"), *cuts = getenv("CUTS");
@@ -362,4 +353,4 @@ static void read_numbers(void)
 		nr_wanted = strtoull(cuts, NULL, 0);
 }
 
-TAP_MAIN(tests, read_numbers, tap_nothing)
+TEST_MAIN(read_numbers, tap_nothing)

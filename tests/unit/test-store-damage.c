@@ -6,8 +6,6 @@
  *
  * SEED=N repeats a run.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 
 #include "store-exercise.h"
@@ -107,7 +105,7 @@ static bool survives(uint64_t offset)
 	return is_repaired(offset);
 }
 
-static void one_block_is_found(void)
+TEST(one_block_is_found, "damage of any one block is found, survived and repaired")
 {
 	size_t harmless = 0;
 
@@ -130,7 +128,7 @@ static void one_block_is_found(void)
 }
 
 /* Both copies: the areas of that block are lost, all others are there. */
-static void both_copies_cost_one_block(void)
+TEST(both_copies_cost_one_block, "both copies of a block cost its areas only")
 {
 	static const int left[] = { WRECK_AREAS - 10, WRECK_AREAS - 10, WRECK_AREAS - 5,
 				    WRECK_AREAS };
@@ -171,7 +169,7 @@ static void leave_log(void)
 }
 
 /* The log is finished when what it is about can be written: what it says outlives its block. */
-static void a_log_outlives_a_lost_block(void)
+TEST(a_log_outlives_a_lost_block, "the log of a change outlives a block that is lost")
 {
 	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
 	const struct store_head *note =
@@ -218,14 +216,14 @@ static void check_gap(unsigned int flags)
 	EQUAL(wreck_count_areas(O_RDWR), WRECK_AREAS);
 }
 
-static void a_gap_costs_nothing(void)
+TEST(a_gap_costs_nothing, "a block that counts as never used costs nothing")
 {
 	check_gap(CHARIO_CHECK_REPAIR);
 	check_gap(CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET);
 }
 
 /* Of two good copies that differ, the one that all readers take is kept. */
-static void copies_that_differ_cost_no_more(void)
+TEST(copies_that_differ_cost_no_more, "two good copies that differ cost no more")
 {
 	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
 	struct rig_findings findings = { .quiet = true };
@@ -242,7 +240,7 @@ static void copies_that_differ_cost_no_more(void)
 	EQUAL(wreck_count_areas(O_RDWR), WRECK_AREAS);
 }
 
-static void both_headers_are_named(void)
+TEST(both_headers_are_named, "damage of both headers is named")
 {
 	struct rig_findings findings = { .quiet = true };
 
@@ -272,7 +270,7 @@ static void make_both_bad(uint64_t offset)
 }
 
 /* As damage of both copies: what else there is can be read. */
-static void both_copies_unread_cost_one_block(void)
+TEST(both_copies_unread_cost_one_block, "blocks that cannot be read cost their areas only")
 {
 	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
 	struct rig_findings findings = { .quiet = true };
@@ -292,7 +290,7 @@ static void both_copies_unread_cost_one_block(void)
 }
 
 /* One copy that cannot be read, and one that is damaged; then all of them. */
-static void unread_and_damaged_are_alike(void)
+TEST(unread_and_damaged_are_alike, "blocks are lost unread or damaged")
 {
 	wreck_mend();
 	make_bad(0, wreck_offset(3));
@@ -308,7 +306,7 @@ static void unread_and_damaged_are_alike(void)
 }
 
 /* Who has the store open sees what is left of it, and then all again. */
-static void open_stores_bear_what_is_unread(void)
+TEST(open_stores_bear_what_is_unread, "a store that is open bears blocks that cannot be read")
 {
 	struct chario_store *store, *other;
 
@@ -328,7 +326,7 @@ static void open_stores_bear_what_is_unread(void)
 }
 
 /* What the first header is that cannot be read, the second one says, or the table. */
-static void unread_headers_are_no_empty_disk(void)
+TEST(unread_headers_are_no_empty_disk, "headers that cannot be read are no empty disk")
 {
 	struct rig_findings findings = { .quiet = true };
 
@@ -353,7 +351,8 @@ static void unread_headers_are_no_empty_disk(void)
 }
 
 /* What a block device gives for a bad place means another thing here. */
-static void unread_tables_are_no_want_of_a_recording(void)
+TEST(unread_tables_are_no_want_of_a_recording,
+     "a table that cannot be read is no want of a recording")
 {
 	struct chario_area_stream stream;
 	struct chario_store *store;
@@ -372,7 +371,7 @@ static void unread_tables_are_no_want_of_a_recording(void)
 }
 
 /* Many blocks at once, and nothing that crashes, hangs or contradicts itself. */
-static void many_blocks_are_borne(void)
+TEST(many_blocks_are_borne, "damage of many blocks is borne")
 {
 	for (size_t i = 0; i < CRAFTED; i++) {
 		wreck_mend();
@@ -385,21 +384,4 @@ static void many_blocks_are_borne(void)
 	}
 }
 
-static const struct tap_test tests[] = {
-	{ "damage of any one block is found, survived and repaired", one_block_is_found },
-	{ "both copies of a block cost its areas only", both_copies_cost_one_block },
-	{ "the log of a change outlives a block that is lost", a_log_outlives_a_lost_block },
-	{ "a block that counts as never used costs nothing", a_gap_costs_nothing },
-	{ "two good copies that differ cost no more", copies_that_differ_cost_no_more },
-	{ "damage of both headers is named", both_headers_are_named },
-	{ "blocks that cannot be read cost their areas only", both_copies_unread_cost_one_block },
-	{ "blocks are lost unread or damaged", unread_and_damaged_are_alike },
-	{ "a store that is open bears blocks that cannot be read",
-	  open_stores_bear_what_is_unread },
-	{ "headers that cannot be read are no empty disk", unread_headers_are_no_empty_disk },
-	{ "a table that cannot be read is no want of a recording",
-	  unread_tables_are_no_want_of_a_recording },
-	{ "damage of many blocks is borne", many_blocks_are_borne },
-};
-
-TAP_MAIN(tests, wreck_begin, wreck_end)
+TEST_MAIN(wreck_begin, wreck_end)

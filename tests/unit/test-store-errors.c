@@ -5,10 +5,7 @@
  * Whatever fails, the error comes back, the store that is open goes on with what
  * is on the disk, and who opens it later finds the old or the new state.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "log-device.h"
 #include "store/inner.h"
@@ -143,26 +140,21 @@ static void sweep(enum failure failure)
 	CHECK(number > CHANGES);
 }
 
-static void one_write_fails(void)
-{
-	sweep(WRITE_ONCE);
-}
+/* A test of its own for each way to fail. */
+#define SWEEP(failure, claim)        \
+	TEST(sweep_##failure, claim) \
+	{                            \
+		sweep(failure);      \
+	}
 
-static void one_write_is_torn(void)
-{
-	sweep(WRITE_TORN);
-}
-
+SWEEP(WRITE_ONCE, "one write fails")
+SWEEP(WRITE_TORN, "one write fails half-way")
 /* A change, and then what takes it back. */
-static void two_writes_are_torn(void)
-{
-	sweep(TWO_WRITES_TORN);
-}
-
-static void one_write_is_done_and_fails(void)
-{
-	sweep(WRITE_DONE);
-}
+SWEEP(TWO_WRITES_TORN, "two writes in a row fail half-way")
+SWEEP(WRITE_DONE, "one write is done, and fails all the same")
+SWEEP(WRITE_FOR_EVER, "all writes fail from one on")
+SWEEP(READ_ONCE, "one read fails")
+SWEEP(READ_FOR_EVER, "all reads fail from one on")
 
 /* what has failed has not been done */
 
@@ -215,7 +207,7 @@ static int fail_once(unsigned int which, enum log_reach reach, int64_t number)
 	return fine ? (int)number : -EPROTO;
 }
 
-static void what_fails_is_not_done(void)
+TEST(what_fails_is_not_done, "a change of which one write fails is not made")
 {
 	for (unsigned int i = 0; i < 12; i++) {
 		int64_t number = 0;
@@ -229,23 +221,8 @@ static void what_fails_is_not_done(void)
 	}
 }
 
-static void writes_fail_for_ever(void)
-{
-	sweep(WRITE_FOR_EVER);
-}
-
-static void one_read_fails(void)
-{
-	sweep(READ_ONCE);
-}
-
-static void reads_fail_for_ever(void)
-{
-	sweep(READ_FOR_EVER);
-}
-
 /* What one failure leaves may be what the next one needs to do harm. */
-static void any_fail_at_times(void)
+TEST(any_fail_at_times, "one transfer in some fails")
 {
 	int ret = 0;
 
@@ -270,7 +247,6 @@ static int spoil(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
 	struct spoiler *spoiler = data;
 
-	(void)total_bytes;
 	if (done_bytes > 4096)
 		return 0;
 	spoiler->disk->image[4096 + 100] ^= 0xff;
@@ -309,7 +285,7 @@ static int slide_without_table(uint64_t number)
 	return err;
 }
 
-static void table_is_lost_in_a_move(void)
+TEST(table_is_lost_in_a_move, "the table cannot be read again in the middle of a move")
 {
 	for (uint64_t number = 0; number < 10; number++) {
 		int err = slide_without_table(number);
@@ -381,7 +357,7 @@ static void try_mending(unsigned int failure)
 	log_disk_destroy(disk);
 }
 
-static void mending_fails(void)
+TEST(mending_fails, "what a killed writer left cannot be mended at first")
 {
 	for (unsigned int failure = 0; failure <= LOG_REACH_ALL + 2 && !tap_failed; failure++)
 		try_mending(failure);
@@ -412,7 +388,7 @@ static int open_and_change(int64_t number)
 }
 
 /* Everything is there twice, so that one block that cannot be read keeps from nothing. */
-static void one_read_is_made_up_for(void)
+TEST(one_read_is_made_up_for, "one read that fails is made up for")
 {
 	int64_t number = 0;
 	int err;
@@ -425,21 +401,6 @@ static void one_read_is_made_up_for(void)
 	CHECK(number > 8);
 }
 
-static const struct tap_test tests[] = {
-	{ "one write fails", one_write_fails },
-	{ "one write fails half-way", one_write_is_torn },
-	{ "two writes in a row fail half-way", two_writes_are_torn },
-	{ "one write is done, and fails all the same", one_write_is_done_and_fails },
-	{ "a change of which one write fails is not made", what_fails_is_not_done },
-	{ "all writes fail from one on", writes_fail_for_ever },
-	{ "one read fails", one_read_fails },
-	{ "one read that fails is made up for", one_read_is_made_up_for },
-	{ "all reads fail from one on", reads_fail_for_ever },
-	{ "one transfer in some fails", any_fail_at_times },
-	{ "the table cannot be read again in the middle of a move", table_is_lost_in_a_move },
-	{ "what a killed writer left cannot be mended at first", mending_fails },
-};
-
 static void read_seed(void)
 {
 	const char *text = getenv("SEED");
@@ -447,4 +408,4 @@ static void read_seed(void)
 	seed = text ? strtoull(text, NULL, 0) : 1;
 }
 
-TAP_MAIN(tests, read_seed, tap_nothing)
+TEST_MAIN(read_seed, tap_nothing)

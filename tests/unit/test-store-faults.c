@@ -5,11 +5,7 @@
  *
  * SEED=N repeats a run.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stddef.h>
-#include <stdlib.h>
 
 #include "store-exercise.h"
 #include "store/area-inner.h"
@@ -59,7 +55,7 @@ static void craft_name(void)
 	memcpy(wreck.disk->image + wreck_other_copy(offset) + at, name, sizeof(name));
 }
 
-static void crafted_values_are_borne(void)
+TEST(crafted_values_are_borne, "values that cannot be are borne")
 {
 	for (size_t i = 0; i < CRAFTED; i++) {
 		wreck_mend();
@@ -119,7 +115,7 @@ static struct store_entry good_entry(void)
 		EQUAL(say(&e), damage);              \
 	} while (0)
 
-static void faults_of_an_entry_are_named(void)
+TEST(faults_of_an_entry_are_named, "faults of an entry are named")
 {
 	CALLED(CHARIO_DAMAGE_ENTRY, f->id = 0);
 	CALLED(CHARIO_DAMAGE_ENTRY, f->bytes = f->allocated_bytes = 0);
@@ -129,7 +125,7 @@ static void faults_of_an_entry_are_named(void)
 	CALLED(CHARIO_DAMAGE_ENTRY, e.name[1] = '/');
 }
 
-static void faults_of_a_place_are_named(void)
+TEST(faults_of_a_place_are_named, "faults of a place are named")
 {
 	CALLED(CHARIO_DAMAGE_RANGE, f->offset = 0);
 	CALLED(CHARIO_DAMAGE_RANGE, f->offset += 512);
@@ -146,7 +142,7 @@ static void move(struct store_fields *fields, uint64_t from, uint64_t moved_byte
 	fields->moved_bytes = moved_bytes;
 }
 
-static void faults_of_a_move_are_named(void)
+TEST(faults_of_a_move_are_named, "faults of a move are named")
 {
 	CALLED(CHARIO_DAMAGE_ENTRY, move(f, f->offset, 0));
 	CALLED(CHARIO_DAMAGE_ENTRY, move(f, f->offset - BLOCK, 0));
@@ -155,7 +151,7 @@ static void faults_of_a_move_are_named(void)
 }
 
 /* It may be right: nothing is written, not even where a copy of another block is damaged. */
-static void newer_entries_are_left_alone(void)
+TEST(newer_entries_are_left_alone, "entries of a newer release are left alone")
 {
 	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
 	struct rig_findings findings = { .quiet = true };
@@ -181,7 +177,7 @@ static void newer_entries_are_left_alone(void)
 }
 
 /* Such a one opens for reading, and a check says why it does not for writing. */
-static void newer_stores_are_said_to_be(void)
+TEST(newer_stores_are_said_to_be, "stores of a newer release are said to be")
 {
 	struct rig_findings findings = { .quiet = true };
 	const uint64_t write_features = 4;
@@ -202,12 +198,10 @@ static void newer_stores_are_said_to_be(void)
 /* A visitor's result is that of the check, whichever number it is. */
 static int refuse(const struct chario_finding *finding, void *data)
 {
-	(void)finding;
-	(void)data;
 	return -EUCLEAN;
 }
 
-static void visitors_are_heard(void)
+TEST(visitors_are_heard, "what a visitor returns is what a check gives")
 {
 	struct chario_device *device;
 
@@ -257,22 +251,10 @@ static void lose_open_area(uint64_t id)
 	chario_store_close(store);
 }
 
-static void areas_that_are_gone_are_not_changed(void)
+TEST(areas_that_are_gone_are_not_changed, "an area that is gone while it is open is not changed")
 {
 	lose_open_area(0);
 	lose_open_area(99);
 }
 
-static const struct tap_test tests[] = {
-	{ "values that cannot be are borne", crafted_values_are_borne },
-	{ "faults of an entry are named", faults_of_an_entry_are_named },
-	{ "entries of a newer release are left alone", newer_entries_are_left_alone },
-	{ "stores of a newer release are said to be", newer_stores_are_said_to_be },
-	{ "faults of a place are named", faults_of_a_place_are_named },
-	{ "faults of a move are named", faults_of_a_move_are_named },
-	{ "what a visitor returns is what a check gives", visitors_are_heard },
-	{ "an area that is gone while it is open is not changed",
-	  areas_that_are_gone_are_not_changed },
-};
-
-TAP_MAIN(tests, wreck_begin, wreck_end)
+TEST_MAIN(wreck_begin, wreck_end)

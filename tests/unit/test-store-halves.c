@@ -3,10 +3,6 @@
  * A change of two blocks of the table happens as a whole or not at all, whichever of its
  * writes fails, and whatever reached the disk of that.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
 #include "store/inner.h"
 #include "store-rig.h"
 #include "tap.h"
@@ -93,7 +89,7 @@ static void fail_exchange(enum log_reach reach, uint64_t number, uint64_t times)
 	end();
 }
 
-static void test_writes(void)
+TEST(test_writes, "names are exchanged or not, whichever write fails")
 {
 	for (uint64_t number = 0; number < WRITES; number++)
 		for (enum log_reach reach = LOG_REACH_NONE; reach <= LOG_REACH_ALL; reach++) {
@@ -106,8 +102,4 @@ static void test_writes(void)
 		}
 }
 
-static const struct tap_test tests[] = {
-	{ "names are exchanged or not, whichever write fails", test_writes },
-};
-
-TAP_MAIN(tests, tap_nothing, tap_nothing)
+TEST_MAIN(tap_nothing, tap_nothing)

@@ -3,13 +3,8 @@
  * Whose a store is: of the file and not of its path, of the process and not of its
  * children, of nobody while it is made.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <chario/area.h>
 #include <chario/check.h>
@@ -60,13 +55,11 @@ static bool table_is_locked(int fd)
 
 static int let_finding_pass(const struct chario_finding *finding, void *data)
 {
-	(void)finding;
-	(void)data;
 	return 0;
 }
 
 /* A store that is being made looks like one that has lost all. */
-static void no_check_while_it_is_made(void)
+TEST(no_check_while_it_is_made, "a store is not checked while it is made")
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	struct chario_store *store;
@@ -99,7 +92,7 @@ static void use_of_parent(struct chario_store *store, struct chario_area *area)
 }
 
 /* It shares memory and locks with its parent, so that nothing would exclude them. */
-static void a_store_is_of_its_process(void)
+TEST(a_store_is_of_its_process, "a store is of its process, not of its children")
 {
 	struct chario_store *store;
 	struct chario_area *area;
@@ -129,7 +122,7 @@ static void a_store_is_of_its_process(void)
 }
 
 /* What was closed is free, although a child has the descriptors still. */
-static void a_child_keeps_no_locks(void)
+TEST(a_child_keeps_no_locks, "a child keeps no locks of what was closed")
 {
 	struct chario_store *store;
 	struct chario_area *area;
@@ -195,7 +188,7 @@ static bool child_may_not(const struct opened *opened)
 }
 
 /* A child that tidies up has its parent's view and recording go on. */
-static void what_is_open_is_of_its_process(void)
+TEST(what_is_open_is_of_its_process, "so are views and recordings")
 {
 	const struct chario_stream_options options = { .size = sizeof(options),
 						       .segment_bytes = 8192 };
@@ -245,7 +238,7 @@ static int open_without_proc(const char *name, int flags)
 }
 
 /* Two processes have one file open, wherever its path leads each of them by now. */
-static void locks_are_those_of_the_file(void)
+TEST(locks_are_those_of_the_file, "locks are those of the file, not of its path")
 {
 	char moved[sizeof(path) + 2];
 	struct chario_store *one, *other;
@@ -274,12 +267,4 @@ static void locks_are_those_of_the_file(void)
 	EQUAL(rename(moved, path), 0);
 }
 
-static const struct tap_test tests[] = {
-	{ "a store is not checked while it is made", no_check_while_it_is_made },
-	{ "a store is of its process, not of its children", a_store_is_of_its_process },
-	{ "a child keeps no locks of what was closed", a_child_keeps_no_locks },
-	{ "so are views and recordings", what_is_open_is_of_its_process },
-	{ "locks are those of the file, not of its path", locks_are_those_of_the_file },
-};
-
-TAP_MAIN(tests, make_store, drop_store)
+TEST_MAIN(make_store, drop_store)

@@ -3,10 +3,6 @@
  * No memory is left for what a change has made of the table: it is made all the same, and
  * what is in memory is made anew before it is used.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-
 #include <chario/area.h>
 
 #include "store-rig.h"
@@ -58,7 +54,7 @@ static int fill(int count)
 	return err;
 }
 
-static void durable_changes_are_made(void)
+TEST(durable_changes_are_made, "a change that is durable is made")
 {
 	struct rig_findings findings;
 	struct chario_area_info info;
@@ -78,9 +74,6 @@ static void durable_changes_are_made(void)
 
 static int stop(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
-	(void)done_bytes;
-	(void)total_bytes;
-	(void)data;
 	return 1;
 }
 
@@ -124,7 +117,7 @@ static int mark(const char *name, char byte)
 	return err;
 }
 
-static void moves_that_begin_wait(void)
+TEST(moves_that_begin_wait, "a move that has begun goes on when there is memory")
 {
 	struct rig_findings findings;
 
@@ -142,9 +135,4 @@ static void moves_that_begin_wait(void)
 	EQUAL(findings.notes, 0);
 }
 
-static const struct tap_test tests[] = {
-	{ "a change that is durable is made", durable_changes_are_made },
-	{ "a move that has begun goes on when there is memory", moves_that_begin_wait },
-};
-
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

@@ -3,10 +3,6 @@
  * A store that changes while areas are in it: resize, defragment, fill; by two who
  * have it open; on a disk that has another length than before.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-
 #include <chario/area.h>
 
 #include "store/area-inner.h"
@@ -85,7 +81,7 @@ static bool is_whole(const char *name, char made_as, size_t bytes)
 	return same;
 }
 
-static void grows_where_it_is(void)
+TEST(grows_where_it_is, "an area grows and shrinks where it is")
 {
 	struct chario_area_info before, after;
 
@@ -104,7 +100,7 @@ static void grows_where_it_is(void)
 	CHECK(is_whole("a", 'a', 1));
 }
 
-static void grows_elsewhere(void)
+TEST(grows_elsewhere, "an area grows elsewhere")
 {
 	struct chario_area_info before, after;
 
@@ -125,7 +121,7 @@ static void grows_elsewhere(void)
 	EQUAL(info_of("c").offset, before.offset);
 }
 
-static void recordings_keep_their_length(void)
+TEST(recordings_keep_their_length, "recordings keep their length")
 {
 	const struct chario_area_stream stream = { .session = 1,
 						   .segment_bytes = BLOCK,
@@ -144,7 +140,7 @@ static void recordings_keep_their_length(void)
 	EQUAL(chario_store_resize(store, "a", 2 * MIB), -EINVAL);
 }
 
-static void filling_is_remembered(void)
+TEST(filling_is_remembered, "filling is remembered")
 {
 	struct chario_area *area;
 
@@ -172,7 +168,7 @@ static int count_hole(uint64_t *holes)
 	return err ? err : info.used_bytes + info.free_bytes != info.data_bytes;
 }
 
-static void space_becomes_one_hole(void)
+TEST(space_becomes_one_hole, "free space becomes one hole")
 {
 	uint64_t holes;
 
@@ -201,7 +197,7 @@ static int stop_soon(uint64_t done_bytes, uint64_t total_bytes, void *data)
 	return STOPPED;
 }
 
-static void defrag_goes_on_where_it_stopped(void)
+TEST(defrag_goes_on_where_it_stopped, "defrag goes on where it was stopped")
 {
 	bool sane = true, moved = false;
 	uint64_t holes;
@@ -237,7 +233,7 @@ static void slide_half(void)
 }
 
 /* What lies in two pieces and is open is in the way with both of them. */
-static void open_areas_stay(void)
+TEST(open_areas_stay, "open areas stay where they are")
 {
 	struct chario_device *confined;
 	struct chario_area *area;
@@ -268,7 +264,7 @@ static void open_areas_stay(void)
 }
 
 /* An area in two pieces is written as before, across the seam too. */
-static void halves_are_one_area(void)
+TEST(halves_are_one_area, "two pieces are one area")
 {
 	unsigned char memory[20000];
 	struct chario_area *area;
@@ -292,7 +288,7 @@ static void halves_are_one_area(void)
 /* two who have it open */
 
 /* The last area of the second block goes, and comes again in the first. */
-static void names_move_between_blocks(void)
+TEST(names_move_between_blocks, "a name that moves between blocks is found")
 {
 	struct chario_store *other;
 	struct chario_area_info info;
@@ -314,7 +310,7 @@ static void names_move_between_blocks(void)
 }
 
 /* More changes than the note remembers. */
-static void many_changes_are_seen(void)
+TEST(many_changes_are_seen, "more changes than the note remembers are seen")
 {
 	struct chario_store *other;
 	struct chario_area_info info;
@@ -340,7 +336,7 @@ static int change_while_visited(const struct chario_area_info *area, void *data)
 	return err ? err : chario_store_create(store, area->name, area->bytes, 0);
 }
 
-static void visits_may_change_the_store(void)
+TEST(visits_may_change_the_store, "who is shown areas may change them")
 {
 	int visits = 0;
 
@@ -363,7 +359,7 @@ static struct log_disk *copy_to(uint64_t bytes)
 	return copy;
 }
 
-static void longer_disk_is_fine(void)
+TEST(longer_disk_is_fine, "a store on a longer disk is fine")
 {
 	struct rig_findings findings;
 	struct log_disk *first = disk;
@@ -392,7 +388,7 @@ static bool is_no_store(struct log_disk *other, int err)
 }
 
 /* What lies before the end is there, and nothing is written. */
-static void shorter_disk_is_read(void)
+TEST(shorter_disk_is_read, "a store on a shorter disk is read")
 {
 	struct rig_findings findings = { .quiet = true };
 	struct log_disk *first = disk;
@@ -408,26 +404,9 @@ static void shorter_disk_is_read(void)
 	CHECK(is_whole("a", 'a', 10000));
 }
 
-static void empty_disk_has_no_store(void)
+TEST(empty_disk_has_no_store, "an empty disk has no store")
 {
 	CHECK(is_no_store(log_disk_create(MIB, 512), -ENOMEDIUM));
 }
 
-static const struct tap_test tests[] = {
-	{ "an area grows and shrinks where it is", grows_where_it_is },
-	{ "an area grows elsewhere", grows_elsewhere },
-	{ "recordings keep their length", recordings_keep_their_length },
-	{ "filling is remembered", filling_is_remembered },
-	{ "free space becomes one hole", space_becomes_one_hole },
-	{ "defrag goes on where it was stopped", defrag_goes_on_where_it_stopped },
-	{ "open areas stay where they are", open_areas_stay },
-	{ "two pieces are one area", halves_are_one_area },
-	{ "a name that moves between blocks is found", names_move_between_blocks },
-	{ "more changes than the note remembers are seen", many_changes_are_seen },
-	{ "who is shown areas may change them", visits_may_change_the_store },
-	{ "a store on a longer disk is fine", longer_disk_is_fine },
-	{ "a store on a shorter disk is read", shorter_disk_is_read },
-	{ "an empty disk has no store", empty_disk_has_no_store },
-};
-
-TAP_MAIN(tests, make_store, drop_store)
+TEST_MAIN(make_store, drop_store)

@@ -3,9 +3,6 @@
  * Readers that are overtaken: an area is replaced between any two reads of who looks it up,
  * and is there all the same.  The linker has reads of the table pass through here.
  */
-#include <fcntl.h>
-#include <stdio.h>
-
 #include "store-rig.h"
 #include "store/area-inner.h"
 #include "store/inner.h"
@@ -86,7 +83,7 @@ static void end(void)
 	log_disk_destroy(disk);
 }
 
-static void what_is_replaced_is_always_found(void)
+TEST(what_is_replaced_is_always_found, "what is replaced is always found")
 {
 	struct chario_area_info info;
 	struct chario_store *reader;
@@ -107,7 +104,7 @@ static void what_is_replaced_is_always_found(void)
 }
 
 /* From the last slot to the first, and back. */
-static void what_is_replaced_is_there_for_who_opens(void)
+TEST(what_is_replaced_is_there_for_who_opens, "what is replaced is there for who opens the store")
 {
 	struct chario_store *reader;
 
@@ -125,7 +122,7 @@ static void what_is_replaced_is_there_for_who_opens(void)
 }
 
 /* Which is what most look-ups are. */
-static void where_nothing_has_changed_a_block_is_read(void)
+TEST(where_nothing_has_changed_a_block_is_read, "where nothing has changed one block is read")
 {
 	struct chario_area_info info;
 	struct chario_store *reader;
@@ -141,12 +138,4 @@ static void where_nothing_has_changed_a_block_is_read(void)
 	end();
 }
 
-static const struct tap_test tests[] = {
-	{ "what is replaced is always found", what_is_replaced_is_always_found },
-	{ "what is replaced is there for who opens the store",
-	  what_is_replaced_is_there_for_who_opens },
-	{ "where nothing has changed one block is read",
-	  where_nothing_has_changed_a_block_is_read },
-};
-
-TAP_MAIN(tests, tap_nothing, tap_nothing)
+TEST_MAIN(tap_nothing, tap_nothing)

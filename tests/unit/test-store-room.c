@@ -3,10 +3,7 @@
  * A store in a file that gets no room: the table is as long as the file, and a file
  * system or a limit refuses to write some of it.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <chario/check.h>
 #include <chario/store.h>
@@ -31,7 +28,6 @@ static off_t from, to = BYTES;
 /* Stand before those of the C library. */
 ssize_t pwritev2(int fd, const struct iovec *pieces, int nr_pieces, off_t offset, int flags)
 {
-	(void)flags;
 	if (write_error && offset >= from && offset < to) {
 		errno = write_error;
 		return -1;
@@ -41,7 +37,6 @@ ssize_t pwritev2(int fd, const struct iovec *pieces, int nr_pieces, off_t offset
 
 int fdatasync(int fd)
 {
-	(void)fd;
 	errno = flush_error;
 	return flush_error ? -1 : 0;
 }
@@ -71,8 +66,6 @@ static bool is_there(const char *name)
 
 static int ignore(const struct chario_finding *finding, void *data)
 {
-	(void)finding;
-	(void)data;
 	return 0;
 }
 
@@ -95,18 +88,18 @@ static void fail_second_copy(int error, int result)
 	EQUAL(chario_store_check("store", 0, ignore, NULL), 0);
 }
 
-static void test_limit(void)
+TEST(test_limit, "a change that a limit ends has not been made")
 {
 	fail_second_copy(EFBIG, -EFBIG);
 }
 
-static void test_errors(void)
+TEST(test_errors, "a change that an error ends has not been made")
 {
 	fail_second_copy(EIO, -EIO);
 }
 
 /* That no hole is long enough is another thing. */
-static void test_file_system(void)
+TEST(test_file_system, "a full file system is no want of a hole")
 {
 	fail_second_copy(ENOSPC, -EDQUOT);
 	write_error = ENOSPC;
@@ -134,7 +127,7 @@ static void fail_to_move(int result)
 	EQUAL(chario_store_check("store", 0, ignore, NULL), 0);
 }
 
-static void test_moves(void)
+TEST(test_moves, "nor is it for a move")
 {
 	make_areas();
 	write_error = ENOSPC;
@@ -144,19 +137,11 @@ static void test_moves(void)
 	EQUAL(chario_store_resize(store, "moves", BYTES - 4096), -ENOSPC);
 }
 
-static void test_flushes(void)
+TEST(test_flushes, "nor for a flush of one")
 {
 	make_areas();
 	flush_error = ENOSPC;
 	fail_to_move(-EDQUOT);
 }
 
-static const struct tap_test tests[] = {
-	{ "a change that a limit ends has not been made", test_limit },
-	{ "a change that an error ends has not been made", test_errors },
-	{ "a full file system is no want of a hole", test_file_system },
-	{ "nor is it for a move", test_moves },
-	{ "nor for a flush of one", test_flushes },
-};
-
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

@@ -5,13 +5,9 @@
  *
  * Nothing here depends on how long something takes; the alarm ends what hangs.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <chario/area.h>
 #include <chario/check.h>
@@ -86,7 +82,6 @@ static bool ends_well(pid_t pid)
 
 static int show_finding(const struct chario_finding *finding, void *data)
 {
-	(void)data;
 	if (finding->severity != CHARIO_SEVERITY_NOTE)
 		printf("# %s: %s\n", chario_damage_name(finding->damage), finding->text);
 	return 0;
@@ -117,7 +112,7 @@ static bool is_sound(struct chario_store *since)
 	return fine;
 }
 
-static void all_work_at_once(void)
+TEST(all_work_at_once, "processes and threads change a store at once")
 {
 	struct chario_store *store;
 	pid_t pids[PROCESSES];
@@ -162,7 +157,7 @@ static bool end(pid_t pid)
 	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status);
 }
 
-static void some_are_killed(void)
+TEST(some_are_killed, "processes that are killed leave a sound store")
 {
 	struct chario_store *store;
 	pid_t pids[PROCESSES];
@@ -231,7 +226,7 @@ static bool stop_often(pid_t pid, struct chario_store *store, int fd)
 	return true;
 }
 
-static void readers_wait_for_nobody(void)
+TEST(readers_wait_for_nobody, "readers wait for nobody")
 {
 	struct chario_store *store;
 	bool fine;
@@ -297,7 +292,7 @@ static void change_behind_damage(unsigned int changes)
 }
 
 /* The other one must not take the number of the new note for one that it has seen. */
-static void a_damaged_note_hides_no_change(void)
+TEST(a_damaged_note_hides_no_change, "a damaged note of changes hides no change")
 {
 	for (unsigned int changes = 0; changes < 5 && !tap_failed; changes++) {
 		change_behind_damage(changes);
@@ -306,11 +301,4 @@ static void a_damaged_note_hides_no_change(void)
 	}
 }
 
-static const struct tap_test tests[] = {
-	{ "processes and threads change a store at once", all_work_at_once },
-	{ "processes that are killed leave a sound store", some_are_killed },
-	{ "readers wait for nobody", readers_wait_for_nobody },
-	{ "a damaged note of changes hides no change", a_damaged_note_hides_no_change },
-};
-
-TAP_MAIN(tests, make_store, drop_store)
+TEST_MAIN(make_store, drop_store)

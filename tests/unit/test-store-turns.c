@@ -4,12 +4,7 @@
  *
  * Nothing here depends on how long something takes; the alarm ends what hangs.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "device/ops.h"
 #include "store/inner.h"
@@ -38,7 +33,6 @@ static void drop_file(void)
 
 static int get_info(const struct chario_device *device, struct chario_info *info, size_t size)
 {
-	(void)device;
 	memset(info, 0, size);
 	return 0;
 }
@@ -117,14 +111,14 @@ static void check_turn(bool exclusive)
 	close(looker);
 }
 
-static void who_waits_is_next(void)
+TEST(who_waits_is_next, "who waits for the table is the next to have it")
 {
 	check_turn(true);
 	check_turn(false);
 }
 
 /* One that was stopped between the two locks. */
-static void nobody_waits_for_a_turn_for_ever(void)
+TEST(nobody_waits_for_a_turn_for_ever, "nobody waits for its turn for ever")
 {
 	int fd = open(path, O_RDWR), stopped = open(path, O_RDWR);
 
@@ -137,9 +131,4 @@ static void nobody_waits_for_a_turn_for_ever(void)
 	close(fd);
 }
 
-static const struct tap_test tests[] = {
-	{ "who waits for the table is the next to have it", who_waits_is_next },
-	{ "nobody waits for its turn for ever", nobody_waits_for_a_turn_for_ever },
-};
-
-TAP_MAIN(tests, make_file, drop_file)
+TEST_MAIN(make_file, drop_file)

@@ -3,10 +3,6 @@
  * What a store does when nothing goes wrong but its callers: every function and
  * every error that its headers promise.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-
 #include <chario/area.h>
 
 #include "store/area-inner.h"
@@ -58,7 +54,7 @@ static int make_areas(const char *names, const uint64_t *lengths)
 	return err;
 }
 
-static void info_adds_up(void)
+TEST(info_adds_up, "what a store says of itself adds up")
 {
 	const uint64_t lengths[] = { 5, 4096, 10000 };
 	struct chario_store_info info = { 0 };
@@ -79,7 +75,7 @@ static void info_adds_up(void)
 	EQUAL(chario_store_get_info(store, &info, 8), -EINVAL);
 }
 
-static void names_have_rules(void)
+TEST(names_have_rules, "names have rules")
 {
 	char name[CHARIO_STORE_NAME_MAX + 2];
 
@@ -109,7 +105,7 @@ static void names_have_rules(void)
 	EQUAL(chario_store_rename(store, name, "other"), -ENOENT);
 }
 
-static void lengths_have_rules(void)
+TEST(lengths_have_rules, "lengths have rules")
 {
 	EQUAL(chario_store_create(store, "none", 0, 0), 0);
 	EQUAL(length_of("none"), 0);
@@ -125,7 +121,7 @@ static void lengths_have_rules(void)
 	EQUAL(length_of("a"), 0);
 }
 
-static void table_fills_up(void)
+TEST(table_fills_up, "the table fills up")
 {
 	char name[8];
 
@@ -139,7 +135,7 @@ static void table_fills_up(void)
 	EQUAL(chario_store_create(store, "another", 1, 0), -EMFILE);
 }
 
-static void smallest_hole_is_taken(void)
+TEST(smallest_hole_is_taken, "the smallest hole is taken")
 {
 	const uint64_t lengths[] = { 3 * BLOCK, 1, BLOCK, 1, 2 * BLOCK, 1 };
 	uint64_t third, fifth;
@@ -156,7 +152,7 @@ static void smallest_hole_is_taken(void)
 	EQUAL(offset_of("one"), third);
 }
 
-static void all_bytes_can_be_had(void)
+TEST(all_bytes_can_be_had, "all bytes can be had")
 {
 	struct chario_store_info info = { 0 };
 
@@ -170,7 +166,7 @@ static void all_bytes_can_be_had(void)
 	EQUAL(info.largest_hole_bytes, 0);
 }
 
-static void areas_are_aligned(void)
+TEST(areas_are_aligned, "areas are aligned")
 {
 	struct chario_store_layout wide = {
 		.size = sizeof(wide),
@@ -228,7 +224,7 @@ static bool holds(const char *name, const unsigned char *memory, size_t bytes)
 	return same;
 }
 
-static void bytes_are_as_in_memory(void)
+TEST(bytes_are_as_in_memory, "bytes are as in memory")
 {
 	static unsigned char should[3 * MIB], piece[3 * MIB];
 	const size_t length = 2 * MIB + 777;
@@ -260,7 +256,7 @@ static void bytes_are_as_in_memory(void)
 	CHECK(holds("a", should, length));
 }
 
-static void neighbours_are_left_alone(void)
+TEST(neighbours_are_left_alone, "neighbours are left alone")
 {
 	static unsigned char one[10000], two[10000];
 	const uint64_t lengths[] = { 10000, 10000 };
@@ -274,7 +270,7 @@ static void neighbours_are_left_alone(void)
 	CHECK(holds("b", two, sizeof(two)));
 }
 
-static void buffers_go_straight(void)
+TEST(buffers_go_straight, "buffers go straight")
 {
 	struct chario_buffer *buffer;
 	struct chario_area *area, *reader;
@@ -304,7 +300,7 @@ static void buffers_go_straight(void)
 
 /* who has what open */
 
-static void area_has_one_writer(void)
+TEST(area_has_one_writer, "an area has one writer and is not taken away")
 {
 	struct chario_area *writer, *reader, *second;
 
@@ -325,7 +321,7 @@ static void area_has_one_writer(void)
 	EQUAL(chario_store_remove(store, "b"), 0);
 }
 
-static void open_store_is_not_formatted(void)
+TEST(open_store_is_not_formatted, "an open store is not formatted")
 {
 	struct rig_findings findings = { .quiet = true };
 	struct chario_store_layout again = layout;
@@ -341,7 +337,7 @@ static void open_store_is_not_formatted(void)
 	EQUAL(rig_check(disk, CHARIO_CHECK_REPAIR, &findings), 0);
 }
 
-static void layouts_have_rules(void)
+TEST(layouts_have_rules, "layouts have rules")
 {
 	static const struct {
 		struct chario_store_layout layout;
@@ -369,7 +365,7 @@ static void layouts_have_rules(void)
 	}
 }
 
-static void reading_changes_nothing(void)
+TEST(reading_changes_nothing, "reading changes nothing")
 {
 	struct chario_store *reader;
 	struct chario_area *area;
@@ -393,21 +389,4 @@ static void reading_changes_nothing(void)
 	chario_store_close(reader);
 }
 
-static const struct tap_test tests[] = {
-	{ "what a store says of itself adds up", info_adds_up },
-	{ "names have rules", names_have_rules },
-	{ "lengths have rules", lengths_have_rules },
-	{ "the table fills up", table_fills_up },
-	{ "the smallest hole is taken", smallest_hole_is_taken },
-	{ "all bytes can be had", all_bytes_can_be_had },
-	{ "areas are aligned", areas_are_aligned },
-	{ "bytes are as in memory", bytes_are_as_in_memory },
-	{ "neighbours are left alone", neighbours_are_left_alone },
-	{ "buffers go straight", buffers_go_straight },
-	{ "an area has one writer and is not taken away", area_has_one_writer },
-	{ "an open store is not formatted", open_store_is_not_formatted },
-	{ "layouts have rules", layouts_have_rules },
-	{ "reading changes nothing", reading_changes_nothing },
-};
-
-TAP_MAIN(tests, make_store, drop_store)
+TEST_MAIN(make_store, drop_store)

@@ -2,7 +2,6 @@
 /*
  * Records from buffers that are not the stream's are not copied.
  */
-#include <errno.h>
 #include <poll.h>
 
 #include "queue/queue.h"
@@ -43,7 +42,7 @@ static int write_from(uint64_t offset, size_t bytes, uint32_t *released)
 	return chario_stream_write_buffer(rig.stream, buffer, offset, bytes, 1, 0, -1, released);
 }
 
-static void test_refusals(void)
+TEST(test_refusals, "what cannot be recorded is refused, and leaves nothing")
 {
 	EQUAL(open_stream(), 0);
 	EQUAL(write_from(0, 100, NULL), -EINVAL);
@@ -64,7 +63,7 @@ static size_t length(uint64_t sequence)
 }
 
 /* The drive takes the bytes from where they are, and says when it has. */
-static void test_records(void)
+TEST(test_records, "the drive takes records from where they are")
 {
 	uint32_t released[RECORDS] = { 0 };
 
@@ -90,7 +89,7 @@ static void test_records(void)
 }
 
 /* They count as written with their batch, which says nothing of when they were. */
-static void test_durable(void)
+TEST(test_durable, "what is not copied is durable by itself")
 {
 	uint32_t released[RECORDS] = { 0 };
 	size_t count = 0;
@@ -111,7 +110,7 @@ static void test_durable(void)
 }
 
 /* Memory that the drive cannot read any more ends the recording, and is let go. */
-static void test_error(void)
+TEST(test_error, "memory that cannot be read ends the recording")
 {
 	uint32_t released[3] = { 0 };
 
@@ -133,7 +132,7 @@ static void test_error(void)
 }
 
 /* An error of an earlier write that the call finds: it leaves the word alone for ever. */
-static void test_not_begun(void)
+TEST(test_not_begun, "an error says that the transfer has not begun")
 {
 	uint64_t from = lab_area_offset(rig.store);
 	struct pollfd polled = { .events = POLLIN };
@@ -164,7 +163,7 @@ static int submit_and_fail(struct chario_queue *queue)
 }
 
 /* The transfer is in flight when the recording ends: the word is still to be told. */
-static void test_begun(void)
+TEST(test_begun, "one that has begun is no error, and tells")
 {
 	uint64_t from = lab_area_offset(rig.store);
 	uint32_t released = 0;
@@ -186,13 +185,4 @@ static void test_begun(void)
 	EQUAL(released, 1);
 }
 
-static const struct tap_test tests[] = {
-	{ "what cannot be recorded is refused, and leaves nothing", test_refusals },
-	{ "the drive takes records from where they are", test_records },
-	{ "what is not copied is durable by itself", test_durable },
-	{ "memory that cannot be read ends the recording", test_error },
-	{ "an error says that the transfer has not begun", test_not_begun },
-	{ "one that has begun is no error, and tells", test_begun },
-};
-
-TAP_MAIN(tests, before, after)
+TEST_MAIN(before, after)

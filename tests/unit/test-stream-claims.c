@@ -3,26 +3,15 @@
  * What a stream says of the disk is so: of what is durable, and of what it has not
  * touched yet.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "queue/queue.h"
 #include "stream/inner.h"
 #include "tap.h"
 #include "tape-rig.h"
 
-static void before(void)
-{
-	/* Against hanging for ever. */
-	alarm(300);
-	rig_begin(RIG_BYTES, true);
-}
-
 /* What a flush has failed for may be gone: another one that succeeds proves nothing. */
-static void test_flush_error(void)
+TEST(test_flush_error, "a flush that fails is the last")
 {
 	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(rig_record(0, 1, 10), 0);
@@ -48,7 +37,7 @@ static size_t find_write(uint64_t from, uint64_t to)
 }
 
 /* As long as the first segment is not durable, those a window ahead are not touched. */
-static void test_buffer_window(void)
+TEST(test_buffer_window, "buffers of others wait for the window")
 {
 	const uint64_t segment = RIG_BYTES / 16, from = lab_area_offset(rig.store);
 	struct chario_stream_options options = rig_small;
@@ -87,7 +76,7 @@ static int record_buffer(const struct chario_buffer *buffer, uint64_t sequence)
 }
 
 /* Nothing but the table says that data without a checksum are another recording's. */
-static void test_other_recording(void)
+TEST(test_other_recording, "a reader gives no data of another recording")
 {
 	struct chario_buffer *buffer;
 
@@ -95,8 +84,7 @@ static void test_other_recording(void)
 	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(record_buffer(buffer, 0), 0);
 	EQUAL(record_buffer(buffer, 1), 0);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	EQUAL(rig_next(), 0);
 	CHECK(lab_is(rig.record.memory, 512, 0));
 	/* The reader has the header, and not the data, when another recording begins. */
@@ -153,7 +141,7 @@ static bool has_failed(uint64_t after)
 }
 
 /* A read that fails once is not one of a record that is missing. */
-static void test_read_error(void)
+TEST(test_read_error, "a read that fails once leaves no record out")
 {
 	struct chario_buffer *buffer;
 	uint64_t after = 0;
@@ -184,7 +172,7 @@ static int look_again(uint64_t after)
 }
 
 /* What was not whole is no less to come when to look at it has failed. */
-static void test_second_look_error(void)
+TEST(test_second_look_error, "a second look that fails once leaves none out")
 {
 	const uint64_t byte = lab_area_offset(rig.store) + 1000;
 	struct chario_stream_options options = rig_small;
@@ -213,7 +201,7 @@ static void test_second_look_error(void)
 }
 
 /* What was read half written is whole by the time that nobody writes any more. */
-static void test_end_of_writing(void)
+TEST(test_end_of_writing, "what was half written is read again at the end")
 {
 	const uint64_t byte = lab_area_offset(rig.store) + 1000;
 
@@ -242,7 +230,7 @@ static int submit_at_times(struct chario_queue *queue)
 }
 
 /* Nothing is in flight whose end would wake anybody. */
-static void test_no_memory(void)
+TEST(test_no_memory, "a submission that was refused is made again")
 {
 	/* Where a claim fails, the stream is closed with it when this has returned. */
 	static struct chario_queue_kind kind;
@@ -276,7 +264,7 @@ static void check_unused(int should)
 }
 
 /* An area is not taken from a recording, whatever is left of it, or from a copy that has begun. */
-static void test_unused(void)
+TEST(test_unused, "an area with anything to lose is not taken")
 {
 	struct chario_area *area;
 	uint64_t from = lab_area_offset(rig.store);
@@ -330,7 +318,7 @@ static void *begin_alone(void *result)
 }
 
 /* Of several programs that begin a recording in one area, one does. */
-static void test_at_once(void)
+TEST(test_at_once, "one of several begins a recording")
 {
 	for (int i = 0; i < 20 && !tap_failed; i++) {
 		int results[4], begun = 0, refused = 0;
@@ -350,16 +338,4 @@ static void test_at_once(void)
 	}
 }
 
-static const struct tap_test tests[] = {
-	{ "a flush that fails is the last", test_flush_error },
-	{ "buffers of others wait for the window", test_buffer_window },
-	{ "a reader gives no data of another recording", test_other_recording },
-	{ "a read that fails once leaves no record out", test_read_error },
-	{ "a second look that fails once leaves none out", test_second_look_error },
-	{ "what was half written is read again at the end", test_end_of_writing },
-	{ "a submission that was refused is made again", test_no_memory },
-	{ "an area with anything to lose is not taken", test_unused },
-	{ "one of several begins a recording", test_at_once },
-};
-
-TAP_MAIN(tests, before, rig_end)
+TEST_MAIN(rig_begin_usual, rig_end)

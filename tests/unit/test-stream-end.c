@@ -2,12 +2,6 @@
 /*
  * How a recording ended: what is damaged at its end is missed.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "store/crc32c.h"
 #include "store/format.h"
 #include "tap.h"
@@ -17,13 +11,6 @@
 #define RECORD_BYTES 3000U
 
 static struct chario_recording recording;
-
-static void before(void)
-{
-	/* Against hanging for ever. */
-	alarm(300);
-	rig_begin(RIG_BYTES, true);
-}
 
 static int record_all(unsigned int flags, uint64_t from, uint64_t to)
 {
@@ -58,7 +45,7 @@ static int look(void)
 	return chario_reader_get_recording(rig.reader, &recording, sizeof(recording));
 }
 
-static void test_whole(void)
+TEST(test_whole, "a recording that was closed says so")
 {
 	uint64_t count;
 
@@ -74,7 +61,7 @@ static void test_whole(void)
 }
 
 /* Each number of segments that are left. */
-static void test_damaged(void)
+TEST(test_damaged, "what is damaged at its end is missed")
 {
 	for (uint64_t left = 0; left < 4; left++) {
 		uint64_t count;
@@ -98,7 +85,7 @@ static void test_damaged(void)
 }
 
 /* A record that is damaged, before the word that the recording has ended. */
-static void test_last_record(void)
+TEST(test_last_record, "so is the last record of all")
 {
 	unsigned char *area = rig.disk->image + lab_area_offset(rig.store);
 	uint64_t count;
@@ -111,7 +98,7 @@ static void test_last_record(void)
 }
 
 /* An end of an earlier part says nothing of the one behind it. */
-static void test_append(void)
+TEST(test_append, "who goes on and is cut off has not ended")
 {
 	unsigned char *image = malloc(rig.disk->bytes);
 	struct chario_stream_options options = rig_small;
@@ -140,7 +127,7 @@ static void test_append(void)
 }
 
 /* While somebody records, an end of the table is none. */
-static void test_live(void)
+TEST(test_live, "a recording that goes on has not ended")
 {
 	struct chario_stream_options options = rig_small;
 	uint64_t count;
@@ -156,7 +143,7 @@ static void test_live(void)
 }
 
 /* Programs of the first release begin another recording, and leave what stands there. */
-static void test_other_session(void)
+TEST(test_other_session, "what a table says of another recording")
 {
 	uint64_t count;
 
@@ -179,13 +166,4 @@ static void test_other_session(void)
 	EQUAL(recording.ended_ns, 0);
 }
 
-static const struct tap_test tests[] = {
-	{ "a recording that was closed says so", test_whole },
-	{ "what is damaged at its end is missed", test_damaged },
-	{ "so is the last record of all", test_last_record },
-	{ "who goes on and is cut off has not ended", test_append },
-	{ "a recording that goes on has not ended", test_live },
-	{ "what a table says of another recording", test_other_session },
-};
-
-TAP_MAIN(tests, before, rig_end)
+TEST_MAIN(rig_begin_usual, rig_end)

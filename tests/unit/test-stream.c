@@ -2,18 +2,12 @@
 /*
  * A stream records what it is given, and its reader finds that.
  */
-#include <errno.h>
 #include <pthread.h>
 
 #include "tap.h"
 #include "tape-rig.h"
 
-static void before(void)
-{
-	rig_begin(RIG_BYTES, true);
-}
-
-static void test_options(void)
+TEST(test_options, "options are checked, the usual ones suit the area")
 {
 	static const struct {
 		struct chario_stream_options options;
@@ -49,7 +43,7 @@ static void test_options(void)
 }
 
 /* Records of every length up to three segments come back as they were. */
-static void test_lengths(void)
+TEST(test_lengths, "records of any length come back")
 {
 	static const size_t lengths[] = { 1,    2,     7,     8,     15,    16,   17,    63,
 					  64,   65,    100,   4000,  4095,  4096, 4097,  7999,
@@ -60,8 +54,7 @@ static void test_lengths(void)
 	EQUAL(rig_open(&rig_small), 0);
 	for (size_t i = 0; i < count; i++)
 		EQUAL(lab_write(rig.stream, i, lengths[i]), 0);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	for (size_t i = 0; i < count; i++) {
 		CHECK(rig_is_next(i));
 		EQUAL(rig.record.bytes, lengths[i]);
@@ -72,7 +65,7 @@ static void test_lengths(void)
 }
 
 /* A room is as long as was asked for, and its memory is the drive's. */
-static void test_room(void)
+TEST(test_room, "a room is memory of the drive")
 {
 	struct chario_stream_room a;
 
@@ -86,7 +79,7 @@ static void test_room(void)
 }
 
 /* What does not belong to a room is refused, and the room stays. */
-static void test_commits(void)
+TEST(test_commits, "what is no room is not committed")
 {
 	struct chario_stream_room c, forged;
 
@@ -104,7 +97,7 @@ static void test_commits(void)
 	EQUAL(rig.status.records, 1);
 }
 
-static void test_rooms(void)
+TEST(test_rooms, "rooms are committed in any order, or taken back")
 {
 	struct chario_stream_room a, b, c;
 
@@ -127,8 +120,7 @@ static void test_rooms(void)
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.records, 3);
 	EQUAL(rig.status.bytes, 8310);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	for (uint64_t i = 1; i < 4; i++) {
 		CHECK(rig_is_next(i));
 		EQUAL(rig.record.flags, i == 2 ? CHARIO_RECORD_META : 0);
@@ -136,7 +128,7 @@ static void test_rooms(void)
 	EQUAL(rig_next(), -ENODATA);
 }
 
-static void test_losses(void)
+TEST(test_losses, "what was lost is seen where it was")
 {
 	struct chario_recording recording;
 
@@ -148,8 +140,7 @@ static void test_losses(void)
 	EQUAL(rig.status.lost_records, 3);
 	EQUAL(rig.status.lost_bytes, 3000);
 	EQUAL(rig.status.records, 2);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	CHECK(rig_is_next(0));
 	EQUAL(rig_next(), 0);
 	EQUAL(rig.record.sequence, 4);
@@ -163,7 +154,7 @@ static void test_losses(void)
 }
 
 /* A record that was begun and could not be ended is none, and its number is free. */
-static void test_abandoned(void)
+TEST(test_abandoned, "a record that could not be ended is none")
 {
 	uint64_t from = lab_area_offset(rig.store);
 	static unsigned char memory[6 * RIG_SEGMENT];
@@ -177,7 +168,7 @@ static void test_abandoned(void)
 	CHECK(rig_holds(0, 2));
 }
 
-static void test_full(void)
+TEST(test_full, "an area that is full says so")
 {
 	uint64_t count = 0;
 	int err;
@@ -211,7 +202,7 @@ static void *look(void *data)
 }
 
 /* Others wait and look while the producer records. */
-static void test_threads(void)
+TEST(test_threads, "others wait while the producer records")
 {
 	pthread_t waiters[3];
 	void *result;
@@ -227,16 +218,4 @@ static void test_threads(void)
 	}
 }
 
-static const struct tap_test tests[] = {
-	{ "options are checked, the usual ones suit the area", test_options },
-	{ "records of any length come back", test_lengths },
-	{ "a room is memory of the drive", test_room },
-	{ "what is no room is not committed", test_commits },
-	{ "rooms are committed in any order, or taken back", test_rooms },
-	{ "what was lost is seen where it was", test_losses },
-	{ "a record that could not be ended is none", test_abandoned },
-	{ "an area that is full says so", test_full },
-	{ "others wait while the producer records", test_threads },
-};
-
-TAP_MAIN(tests, before, rig_end)
+TEST_MAIN(rig_begin_usual, rig_end)

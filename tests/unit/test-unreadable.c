@@ -3,12 +3,6 @@
  * A recording of which a block cannot be read: the other records are read, and what may be
  * there is not written over.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "store/area-inner.h"
 #include "stream/format.h"
 #include "tap.h"
@@ -20,13 +14,6 @@
 #define IN_BLOCK     3U
 
 #define RECORDS (4 * IN_SEGMENT)
-
-static void before(void)
-{
-	/* Against hanging for ever. */
-	alarm(300);
-	rig_begin(RIG_BYTES, true);
-}
 
 static int record_all(unsigned int flags, uint64_t from, uint64_t to)
 {
@@ -72,7 +59,7 @@ static void count(uint64_t *there, uint64_t *missing)
 	rig_close_reader();
 }
 
-static void test_others_are_read(void)
+TEST(test_others_are_read, "one block costs its records only")
 {
 	uint64_t there, missing;
 
@@ -90,7 +77,7 @@ static void test_others_are_read(void)
 }
 
 /* Without checksums nobody knows which of the others are whole. */
-static void test_without_checksums(void)
+TEST(test_without_checksums, "without checksums it costs its batch")
 {
 	uint64_t there, missing;
 
@@ -117,14 +104,14 @@ static void go_on(uint64_t segment, uint64_t from)
 }
 
 /* The table knows how many there are. */
-static void test_behind_an_end(void)
+TEST(test_behind_an_end, "who goes on does not write over an end")
 {
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	EQUAL(rig_close(), 0);
 	go_on(3, RECORDS);
 }
 
-static void test_behind_an_end_without_any(void)
+TEST(test_behind_an_end_without_any, "nor where nothing can be read")
 {
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	EQUAL(rig_close(), 0);
@@ -138,7 +125,7 @@ static void test_behind_an_end_without_any(void)
 }
 
 /* Nobody knows the numbers: they come again. */
-static void test_behind_a_cut(void)
+TEST(test_behind_a_cut, "nor over what was cut off")
 {
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	stop_without_end();
@@ -156,7 +143,7 @@ static uint64_t fill_area(void)
 }
 
 /* What may be in the last place of an area is not written over either. */
-static void test_last_place(void)
+TEST(test_last_place, "nor over the last place of an area")
 {
 	uint64_t there, missing;
 
@@ -193,16 +180,16 @@ static void pass_window(unsigned int flags)
 }
 
 /* The window of a ring is an eighth of it, which is as much. */
-static void test_window(void)
+TEST(test_window, "nor over a window of places, and no further")
 {
 	pass_window(CHARIO_STREAM_RING);
 	rig_end();
-	before();
+	rig_begin_usual();
 	pass_window(0);
 }
 
 /* The table may say anything of the end. */
-static void test_end_that_cannot_be(void)
+TEST(test_end_that_cannot_be, "an end that cannot be is not believed")
 {
 	const struct store_end good = { RECORDS + 5, RECORDS + 5, 5000, 5, 1 };
 	struct chario_area *area;
@@ -224,28 +211,15 @@ static void test_end_that_cannot_be(void)
 }
 
 /* There is no room for the word that it has ended. */
-static void test_full(void)
+TEST(test_full, "a recording that fills its area can be closed")
 {
 	struct chario_recording recording;
 
 	EQUAL(record_all(0, 0, 0), 0);
 	fill_area();
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
 	EQUAL(recording.ended, 1);
 }
 
-static const struct tap_test tests[] = {
-	{ "one block costs its records only", test_others_are_read },
-	{ "without checksums it costs its batch", test_without_checksums },
-	{ "who goes on does not write over an end", test_behind_an_end },
-	{ "nor where nothing can be read", test_behind_an_end_without_any },
-	{ "nor over what was cut off", test_behind_a_cut },
-	{ "nor over the last place of an area", test_last_place },
-	{ "nor over a window of places, and no further", test_window },
-	{ "an end that cannot be is not believed", test_end_that_cannot_be },
-	{ "a recording that fills its area can be closed", test_full },
-};
-
-TAP_MAIN(tests, before, rig_end)
+TEST_MAIN(rig_begin_usual, rig_end)

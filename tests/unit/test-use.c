@@ -2,8 +2,6 @@
 /*
  * Every way in which a drive can be in use is found and named.
  */
-#include <errno.h>
-
 #include <chario/use.h>
 
 #include "fake.h"
@@ -16,7 +14,6 @@ static int note(const struct chario_use *use, void *data)
 {
 	size_t length = strlen(found);
 
-	(void)data;
 	snprintf(found + length, sizeof(found) - length, "%d %s %s\n", use->kind, use->device,
 		 use->what);
 	return 0;
@@ -38,39 +35,39 @@ static int find_uses(const char *address)
 		SAME_TEXT(found, text);            \
 	} while (0)
 
-static void test_unused(void)
+TEST(test_unused, "a drive that nothing uses")
 {
 	fake_mount("8:1", "/", "ext4", "/dev/sda1", "rw");
 	USES("");
 }
 
-static void test_namespace_mounted(void)
+TEST(test_namespace_mounted, "a mounted namespace")
 {
 	fake_mount("259:0", "/data", "xfs", "/dev/nvme0n1", "rw");
 	USES("1 nvme0n1 /data\n");
 }
 
-static void test_partition_mounted_twice(void)
+TEST(test_partition_mounted_twice, "a partition at two mount points, one with a blank")
 {
 	fake_mount("259:2", "/data", "ext4", "/dev/nvme0n1p2", "rw");
 	fake_mount("259:2", "/srv/with\\040blank", "ext4", "/dev/nvme0n1p2", "rw");
 	USES("1 nvme0n1p2 /data\n1 nvme0n1p2 /srv/with blank\n");
 }
 
-static void test_root_comes_first(void)
+TEST(test_root_comes_first, "the root file system is told first")
 {
 	fake_mount("259:1", "/boot", "vfat", "/dev/nvme0n1p1", "rw");
 	fake_mount("259:2", "/", "ext4", "/dev/root", "rw");
 	USES("0 nvme0n1p2 /\n1 nvme0n1p1 /boot\n");
 }
 
-static void test_btrfs_source(void)
+TEST(test_btrfs_source, "a btrfs, by its source")
 {
 	fake_mount("0:33", "/data", "btrfs", "/dev/nvme0n1p1", "rw,subvol=/");
 	USES("1 nvme0n1p1 /data\n");
 }
 
-static void test_btrfs_second_device(void)
+TEST(test_btrfs_second_device, "a btrfs whose other device is its source")
 {
 	fake_file("", "/sys/fs/btrfs/1234/devices/sda1");
 	fake_file("", "/sys/fs/btrfs/1234/devices/nvme0n1p2");
@@ -78,7 +75,7 @@ static void test_btrfs_second_device(void)
 	USES("1 nvme0n1p2 /data\n");
 }
 
-static void test_btrfs_of_others(void)
+TEST(test_btrfs_of_others, "a btrfs on other drives is no use")
 {
 	fake_file("", "/sys/fs/btrfs/1234/devices/sda1");
 	fake_file("", "/sys/fs/btrfs/1234/devices/sdb1");
@@ -86,7 +83,7 @@ static void test_btrfs_of_others(void)
 	USES("");
 }
 
-static void test_overlay_root(void)
+TEST(test_overlay_root, "an overlay as root with a layer on the drive")
 {
 	fake_mount("259:1", "/run/lower", "ext4", "/dev/nvme0n1p1", "ro");
 	fake_mount("0:40", "/", "overlay", "overlay",
@@ -94,14 +91,14 @@ static void test_overlay_root(void)
 	USES("0 nvme0n1p1 /\n1 nvme0n1p1 /run/lower\n");
 }
 
-static void test_overlay_with_blank(void)
+TEST(test_overlay_with_blank, "an overlay with a layer whose path has a blank")
 {
 	fake_mount("259:1", "/mnt/with\\040blank", "ext4", "/dev/nvme0n1p1", "ro");
 	fake_mount("0:40", "/data", "overlay", "overlay", "ro,lowerdir=/mnt/with\\040blank/a:/b");
 	USES("1 nvme0n1p1 /mnt/with blank\n1 nvme0n1p1 /data\n");
 }
 
-static void test_overlay_elsewhere(void)
+TEST(test_overlay_elsewhere, "an overlay on a folder of a similar name is no use")
 {
 	fake_mount("259:1", "/run/lower", "ext4", "/dev/nvme0n1p1", "ro");
 	fake_mount("0:40", "/data", "overlay", "overlay",
@@ -109,7 +106,7 @@ static void test_overlay_elsewhere(void)
 	USES("1 nvme0n1p1 /run/lower\n");
 }
 
-static void test_overlay_on_root(void)
+TEST(test_overlay_on_root, "overlays on the root file system are not told one by one")
 {
 	fake_mount("259:1", "/", "ext4", "/dev/nvme0n1p1", "rw");
 	fake_mount("0:40", "/var/merged", "overlay", "overlay",
@@ -118,27 +115,27 @@ static void test_overlay_on_root(void)
 }
 
 /* The kernel leaves nothing between two blanks where the source is empty. */
-static void test_no_source(void)
+TEST(test_no_source, "a mount without a source, by its number")
 {
 	fake_mount("0:50", "/else", "odd", "", "rw");
 	fake_mount("259:1", "/data", "odd", "", "rw");
 	USES("1 nvme0n1p1 /data\n");
 }
 
-static void test_mounted_by_link(void)
+TEST(test_mounted_by_link, "a mount whose source is a link to the device")
 {
 	fake_link("/dev/nvme0n1p1", "/dev/disk/by-label/data");
 	fake_mount("0:50", "/data", "odd", "/dev/disk/by-label/data", "rw");
 	USES("1 nvme0n1p1 /data\n");
 }
 
-static void test_swap(void)
+TEST(test_swap, "swap space")
 {
 	fake_append("/dev/nvme0n1p2                   partition\t8384444\t0\t-2\n", "/proc/swaps");
 	USES("2 nvme0n1p2 /dev/nvme0n1p2\n");
 }
 
-static void test_swap_elsewhere(void)
+TEST(test_swap_elsewhere, "swap space on other drives is no use")
 {
 	fake_append("/dev/sda2                               partition\t8384444\t0\t-2\n"
 		    "/swap\\040file                            file\t8384444\t0\t-3\n",
@@ -146,19 +143,19 @@ static void test_swap_elsewhere(void)
 	USES("");
 }
 
-static void test_no_swaps(void)
+TEST(test_no_swaps, "a kernel without swap space")
 {
 	fake_remove("/proc/swaps");
 	USES("");
 }
 
-static void test_broken_swaps(void)
+TEST(test_broken_swaps, "with swap space that cannot be read it may be in use")
 {
 	fake_append("/dev/nvme0n1p2 partition\n", "/proc/swaps");
 	USES("7  cannot read /proc/swaps: Protocol error\n");
 }
 
-static void test_lvm_with_root(void)
+TEST(test_lvm_with_root, "LVM with the root file system on it")
 {
 	fake_holder("nvme0n1p2", "dm-0", "253:0");
 	fake_file("LVM-abc\n", "/sys/class/block/dm-0/dm/uuid");
@@ -167,7 +164,7 @@ static void test_lvm_with_root(void)
 	USES("0 dm-0 /\n3 nvme0n1p2 dm-0 (LVM vg-root)\n");
 }
 
-static void test_md_and_crypt(void)
+TEST(test_md_and_crypt, "swap on dm-crypt on MD")
 {
 	fake_holder("nvme0n1p1", "md0", "9:0");
 	fake_holder("md0", "dm-1", "253:1");
@@ -177,7 +174,7 @@ static void test_md_and_crypt(void)
 	USES("2 dm-1 /dev/dm-1\n3 nvme0n1p1 md0\n3 md0 dm-1 (CRYPT secret)\n");
 }
 
-static void test_loop(void)
+TEST(test_loop, "a loop device on a partition")
 {
 	fake_file("7:0\n", "/sys/class/block/loop0/dev");
 	fake_file("/dev/nvme0n1p1\n", "/sys/class/block/loop0/loop/backing_file");
@@ -185,7 +182,7 @@ static void test_loop(void)
 	USES("1 loop0 /image\n4 nvme0n1p1 loop0\n");
 }
 
-static void test_process(void)
+TEST(test_process, "a process that has it open")
 {
 	fake_process("4711", "fio", "/dev/nvme0n1");
 	fake_process("4712", "cat", "/dev/null");
@@ -193,7 +190,7 @@ static void test_process(void)
 	USES("5 nvme0n1 4711 (fio)\n");
 }
 
-static void test_passthrough_process(void)
+TEST(test_passthrough_process, "a process that has the passthrough device open")
 {
 	fake_file("", "/sys/devices/pci0000:00/" FAKE_ADDRESS "/nvme/nvme0/ng0n1/dev");
 	fake_process("4711", "fio", "/dev/ng0n1");
@@ -208,7 +205,7 @@ static void fake_export(const char *nqn, const char *enabled, const char *device
 	fake_file(device, "%s/%s/namespaces/1/device_path", folder, nqn);
 }
 
-static void test_export(void)
+TEST(test_export, "an export of Linux's NVMe target that is enabled")
 {
 	fake_export("nqn.a", "1\n", "/dev/nvme0n1p1\n");
 	fake_export("nqn.b", "0\n", "/dev/nvme0n1p2\n");
@@ -217,32 +214,32 @@ static void test_export(void)
 	SAME_TEXT(chario_use_text(CHARIO_USE_EXPORT), "is exported to other machines as");
 }
 
-static void test_exclusive(void)
+TEST(test_exclusive, "an exclusive open that shows nowhere else")
 {
 	fake_busy("nvme0n1");
 	USES("6 nvme0n1 \n");
 }
 
-static void test_node_missing(void)
+TEST(test_node_missing, "a namespace that cannot be opened may be in use")
 {
 	fake_remove("/dev/nvme0n1");
 	USES("7 nvme0n1 cannot open it: No such file or directory\n");
 }
 
-static void test_no_mountinfo(void)
+TEST(test_no_mountinfo, "without mountinfo it may be in use")
 {
 	fake_remove("/proc/self/mountinfo");
 	USES("7  cannot read /proc/self/mountinfo: No such file or directory\n");
 }
 
-static void test_broken_mountinfo(void)
+TEST(test_broken_mountinfo, "with a mountinfo that cannot be read it may be in use")
 {
 	fake_file("36 35 259:0 /\n", "/proc/self/mountinfo");
 	USES("7  cannot read /proc/self/mountinfo: Protocol error\n");
 }
 
 /* With multipath the namespace hides behind a head that both paths share. */
-static void test_multipath_head(void)
+TEST(test_multipath_head, "a mounted multipath head")
 {
 	fake_drive("0000:02:00.0", "nvme3");
 	fake_namespace("0000:02:00.0", "nvme3", "nvme2c3n1", "259:8");
@@ -259,7 +256,7 @@ static void test_multipath_head(void)
 	SAME_TEXT(found, "1 nvme2n1 /data\n5 ng2n1 4711 (fio)\n");
 }
 
-static void test_vfio(void)
+TEST(test_vfio, "a process that drives it through vfio")
 {
 	fake_pci("0000:02:00.0", "0x010802\n");
 	fake_file("", "/sys/bus/pci/drivers/vfio-pci/bind");
@@ -272,7 +269,7 @@ static void test_vfio(void)
 	SAME_TEXT(found, "5 vfio/14 99 (spdk_tgt)\n");
 }
 
-static void test_other_drives(void)
+TEST(test_other_drives, "uses of another drive are not told")
 {
 	fake_drive("0000:02:00.0", "nvme1");
 	fake_namespace("0000:02:00.0", "nvme1", "nvme1n1", "259:5");
@@ -284,12 +281,11 @@ static void test_other_drives(void)
 
 static int stop(const struct chario_use *use, void *data)
 {
-	(void)use;
 	++*(int *)data;
 	return -ECANCELED;
 }
 
-static void test_visit_ends_walk(void)
+TEST(test_visit_ends_walk, "a visit can end the walk")
 {
 	struct chario_drive drive;
 	int nr_visits = 0;
@@ -301,44 +297,10 @@ static void test_visit_ends_walk(void)
 	EQUAL(nr_visits, 1);
 }
 
-static const struct tap_test tests[] = {
-	{ "a drive that nothing uses", test_unused },
-	{ "a mounted namespace", test_namespace_mounted },
-	{ "a partition at two mount points, one with a blank", test_partition_mounted_twice },
-	{ "the root file system is told first", test_root_comes_first },
-	{ "a btrfs, by its source", test_btrfs_source },
-	{ "a btrfs whose other device is its source", test_btrfs_second_device },
-	{ "a btrfs on other drives is no use", test_btrfs_of_others },
-	{ "an overlay as root with a layer on the drive", test_overlay_root },
-	{ "an overlay with a layer whose path has a blank", test_overlay_with_blank },
-	{ "an overlay on a folder of a similar name is no use", test_overlay_elsewhere },
-	{ "overlays on the root file system are not told one by one", test_overlay_on_root },
-	{ "a mount without a source, by its number", test_no_source },
-	{ "a mount whose source is a link to the device", test_mounted_by_link },
-	{ "swap space", test_swap },
-	{ "swap space on other drives is no use", test_swap_elsewhere },
-	{ "a kernel without swap space", test_no_swaps },
-	{ "with swap space that cannot be read it may be in use", test_broken_swaps },
-	{ "LVM with the root file system on it", test_lvm_with_root },
-	{ "swap on dm-crypt on MD", test_md_and_crypt },
-	{ "a loop device on a partition", test_loop },
-	{ "a process that has it open", test_process },
-	{ "a process that has the passthrough device open", test_passthrough_process },
-	{ "an export of Linux's NVMe target that is enabled", test_export },
-	{ "an exclusive open that shows nowhere else", test_exclusive },
-	{ "a namespace that cannot be opened may be in use", test_node_missing },
-	{ "without mountinfo it may be in use", test_no_mountinfo },
-	{ "with a mountinfo that cannot be read it may be in use", test_broken_mountinfo },
-	{ "a mounted multipath head", test_multipath_head },
-	{ "a process that drives it through vfio", test_vfio },
-	{ "uses of another drive are not told", test_other_drives },
-	{ "a visit can end the walk", test_visit_ends_walk },
-};
-
 static void begin(void)
 {
 	fake_begin();
 	fake_usual_drive();
 }
 
-TAP_MAIN(tests, begin, fake_end)
+TEST_MAIN(begin, fake_end)

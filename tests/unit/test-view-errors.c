@@ -4,12 +4,9 @@
  */
 #include <chario/probe.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/mman.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "scratch.h"
 #include "system/sys.h"
@@ -37,7 +34,7 @@ static int load(uint64_t offset, size_t bytes, uint64_t buffer_offset)
 				&disk.view);
 }
 
-static void test_places(void)
+TEST(test_places, "what is not aligned or not inside is refused")
 {
 	EQUAL(load(0, 0, 0), -EINVAL);
 	EQUAL(load(512, BLOCK, 0), -EINVAL);
@@ -57,7 +54,7 @@ static void test_places(void)
 }
 
 /* The last block of an area is whole on the disk, whatever its length. */
-static void test_last_block(void)
+TEST(test_last_block, "the last block of an area is loaded whole")
 {
 	struct chario_area *area;
 
@@ -73,7 +70,7 @@ static void test_last_block(void)
 	chario_area_close(area);
 }
 
-static void test_source(void)
+TEST(test_source, "memory that is only written from cannot be loaded into")
 {
 	struct chario_buffer *buffer;
 	struct chario_view *view;
@@ -86,7 +83,7 @@ static void test_source(void)
 	EQUAL(chario_buffer_free(buffer), 0);
 }
 
-static void test_other_device(void)
+TEST(test_other_device, "a buffer of another device is refused")
 {
 	struct chario_device *device;
 	struct chario_buffer *buffer;
@@ -99,7 +96,7 @@ static void test_other_device(void)
 	chario_device_close(device);
 }
 
-static void test_taken(void)
+TEST(test_taken, "what one view has, no other one gets")
 {
 	struct chario_view *view;
 
@@ -114,7 +111,7 @@ static void test_taken(void)
 }
 
 /* The same memory may be two buffers. */
-static void test_taken_memory(void)
+TEST(test_taken_memory, "memory is known by its address, whatever buffer it is")
 {
 	struct chario_buffer *buffer;
 	struct chario_view *view;
@@ -129,7 +126,7 @@ static void test_taken_memory(void)
 	EQUAL(chario_buffer_free(buffer), 0);
 }
 
-static void test_reader(void)
+TEST(test_reader, "views of an area that is open for reading")
 {
 	struct chario_area *area;
 	struct chario_view *view;
@@ -154,7 +151,7 @@ static void test_reader(void)
 }
 
 /* What the CPU has written may reach memory after the drive has, unless it is handed over. */
-static void test_hand_over(void)
+TEST(test_hand_over, "memory that is synced is handed over before each transfer")
 {
 	struct chario_buffer *buffer;
 
@@ -176,7 +173,7 @@ static void test_hand_over(void)
 	EQUAL(chario_buffer_free(buffer), 0);
 }
 
-static void test_unreadable(void)
+TEST(test_unreadable, "an area that cannot be read leaves nothing behind")
 {
 	disk.deaf = 1;
 	for (unsigned int i = CHARIO_TRACKING_MARKS; i <= CHARIO_TRACKING_COMPARE; i++) {
@@ -193,16 +190,11 @@ static void test_unreadable(void)
 /* A kernel that has less and less. */
 static int refuse_ioctl(int fd, unsigned long request, void *argument)
 {
-	(void)fd;
-	(void)request;
-	(void)argument;
 	return -EINVAL;
 }
 
 static int refuse_open(const char *path, int flags)
 {
-	(void)path;
-	(void)flags;
 	return -EACCES;
 }
 
@@ -229,7 +221,7 @@ static int best_of_kernel(void)
 	return CHARIO_TRACKING_WRITE_PROTECT;
 }
 
-static void test_choice(void)
+TEST(test_choice, "pages are protected where the kernel can, else blocks are compared")
 {
 	EQUAL(choice(), best_of_kernel());
 	chario_sys.ioctl = refuse_ioctl;
@@ -238,7 +230,7 @@ static void test_choice(void)
 	EQUAL(load(0, BYTES, 0), -EOPNOTSUPP);
 }
 
-static void test_probe(void)
+TEST(test_probe, "the probe tells whether pages can be protected")
 {
 	bool can_protect = best_of_kernel() == CHARIO_TRACKING_WRITE_PROTECT;
 	struct chario_probe probe;
@@ -250,13 +242,13 @@ static void test_probe(void)
 	EQUAL(probe.features & CHARIO_PROBE_WRITE_TRACE, 0);
 }
 
-static void test_choice_without_pagemap(void)
+TEST(test_choice_without_pagemap, "no way needs the files of /proc")
 {
 	chario_sys.open = refuse_open;
 	EQUAL(choice(), CHARIO_TRACKING_COMPARE);
 }
 
-static void test_choice_without_pages(void)
+TEST(test_choice_without_pages, "memory that does not begin at a page is compared")
 {
 	disk.tracking = CHARIO_TRACKING_AUTO;
 	EQUAL(load(0, BLOCK, 512), 0);
@@ -264,7 +256,7 @@ static void test_choice_without_pages(void)
 }
 
 /* Without a descriptor the choice is not made for a worse way. */
-static void test_no_descriptors(void)
+TEST(test_no_descriptors, "descriptors that run out are an error")
 {
 	struct rlimit was, none;
 
@@ -309,7 +301,7 @@ static int load_huge(struct chario_area *area, size_t bytes, enum chario_trackin
 	return chario_view_load(area, 0, bytes, huge, 0, tracking, &disk.view);
 }
 
-static void test_part_of_huge_page(void)
+TEST(test_part_of_huge_page, "huge pages of which a part is viewed are compared")
 {
 	if (!get_huge())
 		SKIP("no huge pages are set aside, see vm.nr_hugepages");
@@ -322,7 +314,7 @@ static void test_part_of_huge_page(void)
 	put_huge();
 }
 
-static void test_huge_page(void)
+TEST(test_huge_page, "a huge page is protected as a whole")
 {
 	struct chario_area *area;
 	uint64_t bytes;
@@ -344,23 +336,4 @@ static void test_huge_page(void)
 	chario_area_close(area);
 }
 
-static const struct tap_test tests[] = {
-	{ "what is not aligned or not inside is refused", test_places },
-	{ "the last block of an area is loaded whole", test_last_block },
-	{ "memory that is only written from cannot be loaded into", test_source },
-	{ "a buffer of another device is refused", test_other_device },
-	{ "what one view has, no other one gets", test_taken },
-	{ "memory is known by its address, whatever buffer it is", test_taken_memory },
-	{ "views of an area that is open for reading", test_reader },
-	{ "memory that is synced is handed over before each transfer", test_hand_over },
-	{ "an area that cannot be read leaves nothing behind", test_unreadable },
-	{ "pages are protected where the kernel can, else blocks are compared", test_choice },
-	{ "the probe tells whether pages can be protected", test_probe },
-	{ "no way needs the files of /proc", test_choice_without_pagemap },
-	{ "memory that does not begin at a page is compared", test_choice_without_pages },
-	{ "descriptors that run out are an error", test_no_descriptors },
-	{ "huge pages of which a part is viewed are compared", test_part_of_huge_page },
-	{ "a huge page is protected as a whole", test_huge_page },
-};
-
-TAP_MAIN(tests, begin, end)
+TEST_MAIN(begin, end)

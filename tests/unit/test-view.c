@@ -3,13 +3,10 @@
  * Views, with changes known in the way that TRACKING names: marks,
  * write-protect or compare.  A kernel that does not have it says so by skipping all.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "scratch.h"
 #include "tap.h"
@@ -23,7 +20,7 @@ static bool is_marks(void)
 	return disk.tracking == CHARIO_TRACKING_MARKS;
 }
 
-static void test_load(void)
+TEST(test_load, "a view has what the area has, and nothing of it has changed")
 {
 	EQUAL(disk_load(), 0);
 	EQUAL(chario_view_tracking(disk.view), disk.tracking);
@@ -33,7 +30,7 @@ static void test_load(void)
 	EQUAL(disk.nr_writes, 0);
 }
 
-static void test_flush(void)
+TEST(test_flush, "a flush writes the blocks that have changed, neighbours at once")
 {
 	EQUAL(disk_load(), 0);
 	disk_change(disk.view, disk.memory, 3);
@@ -50,7 +47,7 @@ static void test_flush(void)
 	EQUAL(disk_count_dirty(disk.view), 0);
 }
 
-static void test_mark(void)
+TEST(test_mark, "marks add to what is found")
 {
 	EQUAL(disk_load(), 0);
 	EQUAL(chario_view_mark(disk.view, BLOCK - 1, 2), 0);
@@ -66,7 +63,7 @@ static void test_mark(void)
 	EQUAL(disk.nr_writes, 1);
 }
 
-static void test_fua(void)
+TEST(test_fua, "a flush can be durable")
 {
 	EQUAL(disk_load(), 0);
 	disk_change(disk.view, disk.memory, 0);
@@ -102,7 +99,7 @@ static void change_some(void)
 	}
 }
 
-static void test_model(void)
+TEST(test_model, "a view does what a model says, over thousands of rounds")
 {
 	EQUAL(disk_load(), 0);
 	for (int round = 0; round < NR_ROUNDS; round++) {
@@ -129,7 +126,6 @@ static void *keep_changing(void *data)
 {
 	unsigned int seed = 1;
 
-	(void)data;
 	while (!atomic_load(&ended)) {
 		size_t word = (size_t)rand_r(&seed) % (BYTES / sizeof(uint64_t));
 
@@ -152,7 +148,7 @@ static void flush_while_changing(void)
 	}
 }
 
-static void test_concurrent(void)
+TEST(test_concurrent, "what another thread changes during a flush is not lost")
 {
 	pthread_t thread;
 
@@ -167,7 +163,7 @@ static void test_concurrent(void)
 	EQUAL(disk_flush(), 0);
 }
 
-static void test_two_views(void)
+TEST(test_two_views, "two views do not lose each other's changes")
 {
 	struct chario_buffer *buffer;
 	struct chario_view *view;
@@ -191,7 +187,7 @@ static void test_two_views(void)
 	EQUAL(chario_buffer_free(buffer), 0);
 }
 
-static void test_bad_block(void)
+TEST(test_bad_block, "a block that cannot be written stays changed, those behind it do not")
 {
 	EQUAL(disk_load(), 0);
 	for (size_t block = 10; block < 20; block++)
@@ -209,7 +205,7 @@ static void test_bad_block(void)
 	EQUAL(disk_is_same(disk.area, disk.memory, NR_BLOCKS), 1);
 }
 
-static void test_lost_disk(void)
+TEST(test_lost_disk, "a flush ends when the disk is lost, and can be repeated")
 {
 	EQUAL(disk_load(), 0);
 	disk_change(disk.view, disk.memory, 1);
@@ -225,7 +221,7 @@ static void test_lost_disk(void)
 	EQUAL(disk_is_same(disk.area, disk.memory, NR_BLOCKS), 1);
 }
 
-static void test_shrunk_file(void)
+TEST(test_shrunk_file, "a file that has been shrunk")
 {
 	EQUAL(disk_load(), 0);
 	disk_change(disk.view, disk.memory, 2);
@@ -237,7 +233,7 @@ static void test_shrunk_file(void)
 	EQUAL(disk_flush(), 0);
 }
 
-static void test_reload(void)
+TEST(test_reload, "a reload forgets changes; one that has failed keeps them from the disk")
 {
 	unsigned char was;
 
@@ -257,7 +253,7 @@ static void test_reload(void)
 	EQUAL(disk_flush(), 1);
 }
 
-static void test_unload(void)
+TEST(test_unload, "an unload flushes where it is asked to")
 {
 	EQUAL(disk_load(), 0);
 	disk_change(disk.view, disk.memory, 5);
@@ -271,7 +267,7 @@ static void test_unload(void)
 	EQUAL(chario_view_unload(NULL, 1), 0);
 }
 
-static void test_part(void)
+TEST(test_part, "a view of a part of an area in a part of a buffer")
 {
 	uint64_t bytes;
 
@@ -289,7 +285,7 @@ static void test_part(void)
 }
 
 /* A system call writes to the memory: a page that is protected does not hinder it. */
-static void test_read_into(void)
+TEST(test_read_into, "a system call may write to a view")
 {
 	int fd[2];
 
@@ -340,17 +336,17 @@ static void use_memory(int flags)
 	unload();
 }
 
-static void test_private_memory(void)
+TEST(test_private_memory, "registered memory of the process")
 {
 	use_memory(MAP_PRIVATE);
 }
 
-static void test_shared_memory(void)
+TEST(test_shared_memory, "registered memory that is shared")
 {
 	use_memory(MAP_SHARED);
 }
 
-static void test_fork(void)
+TEST(test_fork, "a view outlives a fork of its process")
 {
 	pid_t child;
 	int status;
@@ -372,7 +368,7 @@ static void test_fork(void)
 }
 
 /* Memory that cannot be written to: the load itself fails. */
-static void test_read_only_memory(void)
+TEST(test_read_only_memory, "memory that can only be read")
 {
 	int err;
 
@@ -382,7 +378,7 @@ static void test_read_only_memory(void)
 	EQUAL(err, -EFAULT);
 }
 
-static void test_alignment(void)
+TEST(test_alignment, "where a view begins")
 {
 	int err =
 		chario_view_load(disk.area, 0, BLOCK, disk.buffer, 512, disk.tracking, &disk.view);
@@ -394,28 +390,6 @@ static void test_alignment(void)
 	EQUAL(disk_flush(), 1);
 	EQUAL(disk_is_same(disk.area, disk.memory + 512, 1), 1);
 }
-
-static const struct tap_test tests[] = {
-	{ "a view has what the area has, and nothing of it has changed", test_load },
-	{ "a flush writes the blocks that have changed, neighbours at once", test_flush },
-	{ "marks add to what is found", test_mark },
-	{ "a flush can be durable", test_fua },
-	{ "a view does what a model says, over thousands of rounds", test_model },
-	{ "what another thread changes during a flush is not lost", test_concurrent },
-	{ "two views do not lose each other's changes", test_two_views },
-	{ "a block that cannot be written stays changed, those behind it do not", test_bad_block },
-	{ "a flush ends when the disk is lost, and can be repeated", test_lost_disk },
-	{ "a file that has been shrunk", test_shrunk_file },
-	{ "a reload forgets changes; one that has failed keeps them from the disk", test_reload },
-	{ "an unload flushes where it is asked to", test_unload },
-	{ "a view of a part of an area in a part of a buffer", test_part },
-	{ "a system call may write to a view", test_read_into },
-	{ "a view outlives a fork of its process", test_fork },
-	{ "registered memory of the process", test_private_memory },
-	{ "registered memory that is shared", test_shared_memory },
-	{ "memory that can only be read", test_read_only_memory },
-	{ "where a view begins", test_alignment },
-};
 
 /*
  * Runs before main(), and in the folder of scratch.h: a way that this kernel does not
@@ -435,4 +409,4 @@ __attribute__((constructor)) static void choose_or_skip(void)
 	exit(0);
 }
 
-TAP_MAIN(tests, disk_begin, disk_end)
+TEST_MAIN(disk_begin, disk_end)

@@ -4,9 +4,6 @@
  * window before it are durable.  The search for the head relies on it.
  */
 #include <endian.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "store/area-inner.h"
 #include "stream/format.h"
@@ -135,28 +132,28 @@ static void try_window(bool cached, enum chario_durability durability)
 	CHECK(count_waited() >= SEGMENTS);
 }
 
-static void test_flush(void)
+TEST(test_flush, "no segment is written a window before one that is not flushed")
 {
 	try_window(true, CHARIO_DURABILITY_FLUSH);
 }
 
-static void test_fua(void)
+TEST(test_fua, "nor before one whose write is under way, with FUA")
 {
 	try_window(true, CHARIO_DURABILITY_FUA);
 }
 
-static void test_no_policy(void)
+TEST(test_no_policy, "the window holds where nothing else is to be durable")
 {
 	try_window(true, CHARIO_DURABILITY_NONE);
 }
 
-static void test_no_cache(void)
+TEST(test_no_cache, "and where there is no cache")
 {
 	try_window(false, CHARIO_DURABILITY_AUTO);
 }
 
 /* Readers know the window of the beginning only: it holds for what is appended, too. */
-static void test_append(void)
+TEST(test_append, "and where others append with more buffers")
 {
 	begin(true, SLOTS);
 	EQUAL(record(CHARIO_DURABILITY_FUA, 0, BUFFERS, 3), 0);
@@ -168,7 +165,7 @@ static void test_append(void)
 }
 
 /* The search for the head reads no more than this, and a ring of a few segments has one. */
-static void test_limits(void)
+TEST(test_limits, "a window is neither too long nor nothing")
 {
 	static const struct {
 		uint32_t slots;
@@ -208,7 +205,7 @@ static void find_newest(const unsigned char *whole, uint64_t before, uint64_t ne
 	EQUAL(recording.next_record, newest + 1);
 }
 
-static void test_search(void)
+TEST(test_search, "the newest segment is found wherever in the window it is")
 {
 	unsigned char *whole;
 
@@ -225,14 +222,4 @@ static void test_search(void)
 	free(whole);
 }
 
-static const struct tap_test tests[] = {
-	{ "no segment is written a window before one that is not flushed", test_flush },
-	{ "nor before one whose write is under way, with FUA", test_fua },
-	{ "the window holds where nothing else is to be durable", test_no_policy },
-	{ "and where there is no cache", test_no_cache },
-	{ "and where others append with more buffers", test_append },
-	{ "a window is neither too long nor nothing", test_limits },
-	{ "the newest segment is found wherever in the window it is", test_search },
-};
-
-TAP_MAIN(tests, tap_nothing, end)
+TEST_MAIN(tap_nothing, end)

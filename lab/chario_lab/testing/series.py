@@ -8,9 +8,17 @@ from collections.abc import Mapping, Sequence
 from chario_lab.counting.layers import LAYERS, USER, Symbol
 from chario_lab.counting.series import Counts, Operation
 from chario_lab.counting.stats import differences, instructions, sum_events, summarise
-from chario_lab.records import Commands, SeriesRecord
+from chario_lab.records import Commands, MachineRecord, SeriesRecord
 
 SYMBOLS = [Symbol(0x1000, "vfs_read", "", "vfs", 0)]
+
+
+def machine_record(machine: str = "6.1", **fields: object) -> MachineRecord:
+    """What figures are measured on, with one CPU unless the fields say otherwise."""
+    values: dict[str, object] = {
+        "kernel": "6.1", "release": "6.1.0", "kernel_command": "", "processor": "", "cpus": 1, "memory_mib": 1,
+    }  # fmt: skip
+    return MachineRecord(machine=machine, **(values | fields))  # type: ignore[arg-type]
 
 
 def operation(layers: Mapping[str, int], ticks: int = 0, **events: int) -> Operation:
