@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Running a plan: what is asked of the machine, what is recorded, and what becomes of failures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path

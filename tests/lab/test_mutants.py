@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The list of mutations, and the parts of its runner that need neither a guest nor a build."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Which layer a symbol of the guest's kernel belongs to, and what is watched there."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping, Sequence

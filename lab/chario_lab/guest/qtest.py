@@ -6,8 +6,6 @@ guest and while it runs: a test can disable a controller behind its driver's
 back.  Addresses are physical; Guest-side helpers know where a BAR is.
 """
 
-from __future__ import annotations
-
 import socket
 
 ANSWER_LIMIT_S = 30.0

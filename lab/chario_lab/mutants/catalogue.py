@@ -11,8 +11,6 @@ unit = "store-cuts"                  # a test of Meson that must then fail,
 guest = "test_x.py::test_y[512]"     # or one of tests/guest
 """
 
-from __future__ import annotations
-
 import fnmatch
 import tomllib
 from collections.abc import Sequence

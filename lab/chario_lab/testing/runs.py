@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A run of table1 as it would be recorded, for tests of what is shown of records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from chario_lab.counting.layers import USER

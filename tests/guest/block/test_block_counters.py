@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the drive is asked to do: under the same commands it is the same with the block disk and with Linux's driver."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@
 The block layer gives memory away when it is told of the end of a request, so it is told when the drive has let go.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The block side in the hands of a user: chario bind --block, names that udev gives, and uses that are seen."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Isolation: while urgent calls go on, the drive has a few block commands at most, and the block side goes on."""
 
-from __future__ import annotations
-
 import pytest
 from block_side import enable
 from rig import CALL_LIMIT_S, Rig, results

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Regions of a disk and confined files: each reaches its bytes and no other, whatever is tried."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Files of any size: every byte is where it belongs, whoever writes beside it, and none is lost at the end."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

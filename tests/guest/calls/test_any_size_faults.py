@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Files of any size when writers are killed and media fail: what write() has taken is written, or fsync() says no."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -6,8 +6,6 @@ for memory that has been given back; and a drive that is pulled from under
 buffers of every kind.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

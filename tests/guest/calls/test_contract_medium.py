@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What reaches the medium, and how much of it at once: drives made for one question each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -9,8 +9,6 @@ What one drive has in the memory of the other is besieged by itself, and the dri
 such requests over a reset and then crashes.  (They wait for its only bounce buffer, where a reset does not see them.)
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

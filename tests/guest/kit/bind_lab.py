@@ -5,8 +5,6 @@ The program and its library are what `meson install` gives, below /usr/local;
 modprobe finds the module; udev, LVM and MD are there, see tools.py.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Programs of the guest tests, compiled on the host."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -8,8 +8,6 @@ On the debug kernel a process takes longer to start than most calls take to
 run, so that the scripts here leave to the shell what it can do itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 

@@ -13,8 +13,6 @@ all files, and one file after another has it.  A file sees its own drives only:
 drive 0 is the first of its own.  Between two files the module is unloaded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ What these tests show is what every other guest test relies on: results are
 true, nothing hangs, faults are the faults they claim to be.
 """
 
-from __future__ import annotations
-
 import signal
 import socket
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """chario bind and chario unbind, as a user runs them: the way there and back, and every mistake."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ LVM and MD are Debian's own programs; dm-crypt and a plain table of the device
 mapper stand for all that is made by dmsetup.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from errno import ENODEV

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The check of a real drive, tests/hw/check-drive.sh, on an emulated one."""
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Iterator

@@ -4,8 +4,6 @@
 Without an IOMMU most memory has many pieces; behind one, see test_pieces_iommu.py, it has few.
 """
 
-from __future__ import annotations
-
 import pytest
 import test_buffers
 import test_large_commands

@@ -6,8 +6,6 @@ no spare blocks to tell of.  Its critical warnings are set from outside; that
 raises an asynchronous event.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Commands of up to 2 MiB, where a drive takes them and an administrator allows them."""
 
-from __future__ import annotations
-
 import pytest
 from disks import MIB, Programs, counters, grown, setting
 from rig import Rig

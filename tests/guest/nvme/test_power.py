@@ -5,8 +5,6 @@ What a driver told the controller is taken from QEMU's own trace of its
 registers: QEMU has no counter of unsafe shutdowns that ever moves.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Queues of one's own: what is granted, who uses them, and that they come back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

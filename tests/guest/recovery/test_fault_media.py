@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The medium fails: the caller learns how far it came and why it ended there."""
 
-from __future__ import annotations
-
 from errno import EIO
 
 import pytest

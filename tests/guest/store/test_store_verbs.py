@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A store as a user has it: made on a character disk, used there, opened on the block device and as a file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What is measured, and what is asked of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from chario_lab.counting.stats import Events

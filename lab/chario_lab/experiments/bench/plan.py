@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The guests in which calls are counted: one CPU, one drive, who has it first and who then."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from chario_lab.experiment.plan import Case, Plan, Station

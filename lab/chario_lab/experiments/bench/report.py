@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Shows what was counted as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rich import box

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """How many CPUs this machine has meanwhile, and how fast their clock may be: what is written to its sysfs."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What table1 shows: what a MiB costs by each way, beside the paper's figures, and whether its sentences hold."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Callable, Sequence
