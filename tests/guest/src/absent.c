@@ -12,18 +12,9 @@
  * synced and closed by another thread before that.  When there is a file GO the pages
  * come.  Prints how many bytes all calls have moved.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <liburing.h>
 #include <linux/userfaultfd.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
-
-#include <chario/uapi.h>
 
 #include "common.h"
 

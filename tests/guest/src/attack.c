@@ -19,18 +19,9 @@
  *
  * The last line is JSON: how many transfers came to which result.
  */
-#define _GNU_SOURCE
-#include <chario/uapi.h>
-#include <fcntl.h>
 #include <liburing.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common.h"
 

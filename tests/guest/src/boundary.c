@@ -9,14 +9,6 @@
  * each, a line says how many commands the module has posted.  The disk is
  * filled first and read as a whole in the end; neither is counted.
  */
-#define _GNU_SOURCE
-#include <chario/uapi.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "common.h"
 
 #define PIECE (1ul << 20)

@@ -10,15 +10,6 @@
  * the other ended, how the creation did, and how the giving back of a buffer
  * does.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <chario/uapi.h>
-
 #include "common.h"
 
 #define BYTES (64ul << 20)

@@ -45,14 +45,7 @@
  *
  * The answer is a number or the name of an error.
  */
-#define _GNU_SOURCE
 #include <chario/buffer.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common.h"
 #include "dmabuf.h"

@@ -23,14 +23,7 @@
  * a 32-bit number.  The answer is a number or the name of an error; ioctl adds
  * the struct as 32-bit numbers, block adds the value.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "common.h"
 

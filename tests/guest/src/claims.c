@@ -17,13 +17,8 @@
  * A program that has found a partition just before the table was read anew opens one that is in no
  * table any more: the kernel lets it.  Prints how often each went wrong, in JSON.
  */
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "common.h"
 

@@ -9,13 +9,6 @@
  * with types/split before the call and compared with what the module has posted
  * in it.  The last line gives the sums, for comparison with the drive's count.
  */
-#define _GNU_SOURCE
-#include <chario/uapi.h>
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 /* The rule itself, as the module has it. */
 #include "../../../kernel/types/split.h"

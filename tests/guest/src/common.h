@@ -7,12 +7,22 @@
 #ifndef GUEST_COMMON_H
 #define GUEST_COMMON_H
 
+#include <chario/uapi.h>
 #include <errno.h>
-#include <stdarg.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* The message and, where there is one, the error of the last call. */
 static inline _Noreturn __attribute__((format(printf, 1, 2))) void die(const char *format, ...)

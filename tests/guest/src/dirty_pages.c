@@ -8,11 +8,7 @@
  * when the read is about to be made, or has been submitted.  Prints what the read
  * has given.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <liburing.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "common.h"
 

@@ -9,16 +9,8 @@
  * with every call there is, to buffers at any 4-byte offset of a page, in
  * small pages and in huge ones.  What stands around a buffer must stay as it is.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "common.h"
 

@@ -30,7 +30,6 @@
  *   touch FILE, await FILE            meet the test
  *   fork                              go on in two processes
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>

@@ -20,15 +20,9 @@
  * Prints "N RESULT" for each failure met, RESULT being 0 or -errno, and at the
  * end "END N".  Needs the files fail-nth of /proc.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "common.h"
 #include "fault_nth/setup.h"

@@ -12,7 +12,6 @@
  * with "until", the first has come back).  One line a result: "RESULT COUNT",
  * the lowest result first.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>

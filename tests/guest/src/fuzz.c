@@ -22,15 +22,8 @@
  * The last line is JSON: of each kind, how many were accepted ("ok") and how
  * many got which error.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <linux/udmabuf.h>
 

@@ -21,16 +21,7 @@
  *	            fail during the calls: the slab's and the page allocator's
  *	            fault injection must have been set up with task-filter
  */
-#define _GNU_SOURCE
-#include <chario/uapi.h>
-#include <fcntl.h>
 #include <liburing.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "common.h"
 

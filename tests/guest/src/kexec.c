@@ -5,11 +5,8 @@
  *	kexec KERNEL INITRD COMMAND-LINE      load it
  *	kexec                                 start what has been loaded
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <linux/reboot.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "common.h"
 

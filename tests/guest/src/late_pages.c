@@ -8,17 +8,9 @@
  * sleeps, page by page, until another thread has provided it.  What has been
  * read is compared with what ordinary calls read.  Prints how many bytes came.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <liburing.h>
 #include <linux/userfaultfd.h>
-#include <pthread.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
-
-#include <chario/uapi.h>
 
 #include "common.h"
 

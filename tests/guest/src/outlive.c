@@ -9,14 +9,7 @@
  * GONE appears between.  Each call is a line: its name and what came of it.
  * WINDOW is the physical address of an open window.
  */
-#define _GNU_SOURCE
-#include <chario/uapi.h>
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "common.h"
 

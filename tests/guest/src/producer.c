@@ -17,10 +17,7 @@
 #include <chario/reader.h>
 #include <chario/store.h>
 #include <chario/stream.h>
-#include <fcntl.h>
-#include <stdbool.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common.h"
 

@@ -15,13 +15,9 @@
  * Results are waited for with epoll, unless they are polled.  The last line says
  * what the device is, and how many threads there are in the end.
  */
-#define _GNU_SOURCE
 #include <chario/queue.h>
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdbool.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "common.h"
 #include "system/sys.h"

@@ -8,10 +8,7 @@
  * nvme-cli can do it too, a namespace a process, and each costs an emulated processor
  * half a second.
  */
-#include <fcntl.h>
 #include <linux/nvme_ioctl.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "common.h"
 

@@ -7,9 +7,7 @@
 #ifndef GUEST_RING_H
 #define GUEST_RING_H
 
-#include <chario/uapi.h>
 #include <liburing.h>
-#include <stdbool.h>
 
 #include "common.h"
 

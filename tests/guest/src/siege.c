@@ -18,16 +18,9 @@
  * successes, and each event that needs no coincidence has happened.  The numbers that a thread
  * draws follow from SEED; what comes of them depends on the others too.  The last line is JSON.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "siege/siege.h"
 #include "common.h"

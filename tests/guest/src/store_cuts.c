@@ -13,8 +13,6 @@
 #include <chario/area.h>
 #include <chario/check.h>
 #include <chario/store.h>
-#include <fcntl.h>
-#include <stdbool.h>
 
 #include "common.h"
 

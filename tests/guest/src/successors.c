@@ -15,11 +15,7 @@
 #include <chario/area.h>
 #include <chario/queue.h>
 #include <chario/store.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "common.h"
 #include "system/sys.h"

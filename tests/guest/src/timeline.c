@@ -27,19 +27,11 @@
  * The answer is a number or the name of an error; a call answers with the bytes
  * of the last of COUNT.
  */
-#define _GNU_SOURCE
 #include <chario/buffer.h>
 #include <chario/timeline.h>
-#include <fcntl.h>
 #include <liburing.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "common.h"
 

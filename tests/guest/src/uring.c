@@ -17,19 +17,10 @@
  * worker threads that the kernel has made for calls that could not be started
  * at once.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
-#include <fcntl.h>
 #include <liburing.h>
-#include <stdbool.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "common.h"
-
-#include <chario/uapi.h>
-#include <sys/ioctl.h>
 
 #define PAGE 4096ul
 

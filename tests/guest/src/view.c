@@ -11,16 +11,10 @@
  * chario_tracking.  Prints the one that was taken, and "done" when what was read is
  * as it should be; or the error of the load.
  */
-#define _GNU_SOURCE
 #include <chario/view.h>
-#include <fcntl.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-heap.h>
 #include <linux/udmabuf.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "common.h"
 

@@ -17,10 +17,7 @@
 #include <chario/reader.h>
 #include <chario/store.h>
 #include <chario/stream.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <sys/mman.h>
 
 #include "common.h"
 #include "dmabuf.h"

@@ -1,11 +1,4 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE
-#include <chario/uapi.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "../common.h"
 #include "../dmabuf.h"

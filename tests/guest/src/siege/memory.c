@@ -2,17 +2,9 @@
 /*
  * Memory of calls: there, not there yet, late, never there, shared with a child, forbidden.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <pthread.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "../common.h"
 #include "siege.h"
 
 #define LONGEST_DELAY_US 30000

@@ -3,13 +3,9 @@
  * Calls that are submitted together: io_uring, with and without memory of its own, polled
  * or not; commands of io_uring; and Linux's older aio.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "../common.h"
 #include "siege.h"
 
 enum { RING_PLAIN, RING_POLLED, RING_128, RING_64, RING_128_POLLED, RING_64_POLLED };
