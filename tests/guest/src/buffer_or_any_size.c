@@ -66,15 +66,12 @@ static bool meet(const char *path)
 {
 	struct creation c = {
 		.args = { .size = sizeof(c.args), .kind = CHARIO_BUFFER_POOL, .bytes = BYTES },
-		.disk = open(path, O_RDWR)
+		.disk = must_open(path, O_RDWR)
 	};
 	pthread_t thread;
 	int error;
 
-	if (c.disk < 0)
-		die("%s", path);
-	if (pthread_create(&thread, NULL, create, &c))
-		die("no thread");
+	must_start(&thread, create, &c);
 	while (!has_pinned())
 		;
 	error = let_any_size(c.disk);

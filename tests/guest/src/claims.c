@@ -32,11 +32,8 @@ static unsigned long turn, not_opened, own_free, other_busy, held_opened, togeth
 
 static void *reread(void *unused)
 {
-	int fd = open(whole, O_RDONLY | O_CLOEXEC);
+	int fd = must_open(whole, O_RDONLY);
 
-	(void)unused;
-	if (fd < 0)
-		die("cannot open %s", whole);
 	for (;;) {
 		sem_wait(&go);
 		/* A partition that has been closed just now is open for some ticks. */
@@ -47,7 +44,7 @@ static void *reread(void *unused)
 		ioctl(fd, BLKRRPART);
 		ioctl(fd, BLKRRPART);
 	}
-	return NULL;
+	return unused;
 }
 
 /* Return when the table has been read once more, and is being read again. */

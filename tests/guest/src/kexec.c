@@ -10,15 +10,6 @@
 
 #include "common.h"
 
-static int open_image(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		die("%s", path);
-	return fd;
-}
-
 int main(int argc, char **argv)
 {
 	if (argc == 1) {
@@ -28,7 +19,7 @@ int main(int argc, char **argv)
 	}
 	if (argc != 4)
 		die("usage: kexec [KERNEL INITRD COMMAND-LINE]");
-	if (syscall(SYS_kexec_file_load, open_image(argv[1]), open_image(argv[2]),
+	if (syscall(SYS_kexec_file_load, must_open(argv[1], O_RDONLY), must_open(argv[2], O_RDONLY),
 		    strlen(argv[3]) + 1, argv[3], 0))
 		die("kexec_file_load");
 	return 0;

@@ -23,7 +23,6 @@
 #include <time.h>
 
 #include "siege/siege.h"
-#include "common.h"
 
 #define LIFE_TURNS       250
 #define LIFE_MS          20000 /* if its threads wait for something */
@@ -203,8 +202,7 @@ static _Noreturn void run_worker(unsigned int worker)
 	}
 	memory_watch(seats);
 	for (unsigned int i = 0; i < THREADS; i++)
-		if (pthread_create(&threads[i], NULL, sit, &seats[i]))
-			die("no thread");
+		must_start(&threads[i], sit, &seats[i]);
 	for (unsigned int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	_exit(EXIT_SUCCESS);
