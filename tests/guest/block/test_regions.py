@@ -209,10 +209,7 @@ def test_random_tables_are_refused_or_right(rig: Rig, disk: str) -> None:
 @pytest.mark.smoke
 def test_what_is_open_stays(rig: Rig, small: str) -> None:
     """A table that would change or take away a region that is open changes nothing; another one may come and go."""
-    answers = run(
-        rig,
-        small,
-        """
+    script = """
 reader = os.open(NODE, os.O_RDONLY)
 def nodes():
     return sorted(regions(DISK))
@@ -228,8 +225,8 @@ answers += [set_regions(confine(whole, 0, MIB), []), set_regions(whole, [(1, 0, 
 os.setresuid(65534, 65534, 65534)
 answers += [set_regions(reader, [])]
 print(json.dumps(answers))
-""",
-    )
+"""
+    answers = run(rig, small, script)
     both = [[1, 0, MIB], [2, MIB, MIB]]
     assert answers[:5] == [0, "EBUSY", "EBUSY", "EBUSY", both]
     assert answers[5:7] == [0, [both[0], [3, 2 * MIB, MIB]]]
@@ -238,10 +235,7 @@ print(json.dumps(answers))
 
 def test_writers_of_the_whole_and_of_a_part_exclude_each_other(rig: Rig, small: str) -> None:
     """Whoever writes to all of the disk and whoever writes to a region; several of one kind may."""
-    answers = run(
-        rig,
-        small,
-        """
+    script = """
 reader = os.open(NODE, os.O_RDONLY)
 set_regions(reader, [(1, 0, MIB), (2, MIB, MIB)])
 def opens(*nodes):
@@ -256,17 +250,14 @@ print(json.dumps([
     opens(("p1", W), ("", W), ("", R), ("p2", W), ("p1", os.O_WRONLY)),
     opens(("", R), ("p1", W)), opens(("p1", R), ("", W)),
 ]))
-""",
-    )
+"""
+    answers = run(rig, small, script)
     assert answers == [[0, "EBUSY", 0, 0], [0, "EBUSY", 0, 0, 0], [0, 0], [0, 0]]
 
 
 def test_a_confined_file_is_all_that_its_holder_has(rig: Rig, small: str) -> None:
     """It cannot be opened anew, widened, pin, record or set regions; a file for reading makes no writer."""
-    answers = run(
-        rig,
-        small,
-        """
+    script = """
 whole, reader = os.open(NODE, os.O_RDWR), os.open(NODE, os.O_RDONLY)
 part = confine(whole, MIB, MIB)
 ranges = [(0, MIB + 512), (512, MIB), (MIB, 512), (0, 0), (1, 512), (0, 513)]
@@ -287,18 +278,15 @@ import stat
 status = os.fstat(part)
 answers += [stat.S_ISCHR(status.st_mode), status.st_rdev == os.stat(NODE).st_rdev, os.get_inheritable(part)]
 print(json.dumps(answers))
-""",
-    )
+"""
+    answers = run(rig, small, script)
     assert answers[:10] == ["EINVAL"] * 9 + ["ENXIO"]
     assert answers[10:] == ["EPERM"] * 4 + [0, 0] + ["EBADF"] * 3 + [512, "EINVAL", True, True, False]
 
 
 def test_a_confined_file_keeps_locks_and_claims(rig: Rig, small: str) -> None:
     """What its parent holds stays until it is closed, too; a process without rights writes through it meanwhile."""
-    answers = run(
-        rig,
-        small,
-        """
+    script = """
 reader = os.open(NODE, os.O_RDONLY)
 set_regions(reader, [(1, 0, MIB), (2, MIB, MIB)])
 def lock(fd):
@@ -322,17 +310,14 @@ os.close(part)
 other = os.open(NODE + "p1", os.O_RDWR)
 answers += [lock(other)]
 print(json.dumps(answers))
-""",
-    )
+"""
+    answers = run(rig, small, script)
     assert answers == [True, False, "EBUSY", "EBUSY", True, True, 0, "EBUSY", True]
 
 
 def test_a_long_chain_keeps_no_files(rig: Rig, small: str) -> None:
     """A file that is confined again and again keeps one file open, and none between: those would have no limit."""
-    grown, place = run(
-        rig,
-        small,
-        """
+    script = """
 def files():
     return int(open("/proc/sys/fs/file-nr").read().split()[0])
 whole = os.open(NODE, os.O_RDWR)
@@ -342,8 +327,8 @@ for turn in range(3000):
     os.close(part)
     part = narrower
 print(json.dumps([files() - before, place_of(part)]))
-""",
-    )
+"""
+    grown, place = run(rig, small, script)
     assert grown < 1000 and place == [0, 0, MIB]
 
 

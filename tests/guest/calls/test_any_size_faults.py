@@ -88,14 +88,7 @@ def test_a_kill_loses_nothing(rig: Rig, call: str, size: int) -> None:
     assert json.loads(job.wait().check().stdout) == size
 
 
-OUTCOME = """
-def outcome(call, *values):
-    try:
-        return call(*values)
-    except OSError as error:
-        return errno.errorcode[error.errno]
-"""
-LOST = f"""{OUTCOME}
+LOST = f"""
 fd = disk()
 os.pwrite(fd, b"x" * 4096, {BAD_WRITE})
 """
@@ -165,25 +158,21 @@ def test_what_cannot_be_read_is_not_written(rig: Rig) -> None:
     disk = rig.disk(BAD)
     before = rig.counters(disk)["write_commands"]
     script = f"fd = disk()\nos.pwrite(fd, b'x', {BAD_READ + 5})\nprint(json.dumps(outcome(os.fsync, fd)))"
-    assert run(rig, disk, OUTCOME + script) == "EIO"
+    assert run(rig, disk, script) == "EIO"
     assert rig.counters(disk)["write_commands"] == before
 
 
 def test_another_close_does_not_take_the_error(rig: Rig) -> None:
     """A child that inherits the file and exits: fsync still fails, once, and then the file is good again."""
-    assert run(
-        rig,
-        rig.disk(BAD),
-        LOST
-        + """
+    script = """
 pid = fork()
 if pid == 0:
     os._exit(0)
 os.waitpid(pid, 0)
 answers = [outcome(os.fsync, fd), outcome(os.fsync, fd), outcome(os.pwrite, fd, b"y", 0)]
 print(json.dumps(answers + [outcome(os.close, fd)]))
-""",
-    ) == ["EIO", None, 1, None]
+"""
+    assert run(rig, rig.disk(BAD), LOST + script) == ["EIO", None, 1, None]
 
 
 @pytest.mark.parametrize("call", ["outcome(os.pread, fd, 9, 0x100000)", "outcome(os.pwrite, fd, b'z', 0)"])
