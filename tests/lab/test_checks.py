@@ -149,16 +149,8 @@ LGPL = "// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT\n"
 WITHOUT_IRQ = [stage for stage in STAGES if stage != "irq"]
 
 MISTAKES = {
-    "a kernel version outside compat": (
-        "compat",
-        "kernel/memory/map.c",
-        f"{GPL}#if LINUX_VERSION_CODE < 1\n#endif\n",
-    ),
-    "a front end that knows a back end": (
-        "layers",
-        "kernel/front/char.c",
-        f'{GPL}#include "back/back.h"\n',
-    ),
+    "a kernel version outside compat": ("compat", "kernel/memory/map.c", f"{GPL}#if LINUX_VERSION_CODE < 1\n#endif\n"),
+    "a front end that knows a back end": ("layers", "kernel/front/char.c", f'{GPL}#include "back/back.h"\n'),
     "a back end that knows a front end": (
         "layers",
         "kernel/back/loopback/queue.c",
@@ -179,11 +171,7 @@ MISTAKES = {
         "kernel/memory/buffer.c",
         f'{GPL}#include "disk/disk.h"\n',
     ),
-    "a folder that has no place in the order": (
-        "layers",
-        "kernel/core/queue.c",
-        f'{GPL}#include "disk/disk.h"\n',
-    ),
+    "a folder that has no place in the order": ("layers", "kernel/core/queue.c", f'{GPL}#include "disk/disk.h"\n'),
     "a back end that knows another": (
         "layers",
         "kernel/back/nvme/pci.c",
@@ -199,11 +187,7 @@ MISTAKES = {
         "kernel/queue/queue.c",
         f'{GPL}#include "../../lib/include/chario.h"\n',
     ),
-    "a library that looks into the module": (
-        "layers",
-        "lib/src/device/device.c",
-        f'{LGPL}#include "disk/disk.h"\n',
-    ),
+    "a library that looks into the module": ("layers", "lib/src/device/device.c", f'{LGPL}#include "disk/disk.h"\n'),
     "a folder of the library that knows one above it": (
         "layers",
         "lib/src/store/lock.c",
@@ -214,26 +198,14 @@ MISTAKES = {
         "tests/unit/device.c",
         f'// {MIT}\n#include "disk.h"\n',
     ),
-    "a program that knows the ABI": (
-        "layers",
-        "cli/cmd-list.c",
-        f"// {MIT}\n#include <chario/uapi.h>\n",
-    ),
-    "a program that knows ioctls": (
-        "layers",
-        "cli/cmd-list.c",
-        f"// {MIT}\n#include <sys/ioctl.h>\n",
-    ),
+    "a program that knows the ABI": ("layers", "cli/cmd-list.c", f"// {MIT}\n#include <chario/uapi.h>\n"),
+    "a program that knows ioctls": ("layers", "cli/cmd-list.c", f"// {MIT}\n#include <sys/ioctl.h>\n"),
     "a program that looks into the library": (
         "layers",
         "cli/cmd-list.c",
         f'// {MIT}\n#include "../lib/include/chario.h"\n',
     ),
-    "a test that knows the ABI": (
-        "layers",
-        "tests/unit/test-info.c",
-        f"// {MIT}\n#include <chario/uapi.h>\n",
-    ),
+    "a test that knows the ABI": ("layers", "tests/unit/test-info.c", f"// {MIT}\n#include <chario/uapi.h>\n"),
     "a stage that is missing in the ABI": (
         "stages",
         "kernel/uapi/chario/uapi.h",
@@ -244,26 +216,14 @@ MISTAKES = {
         "kernel/uapi/chario/uapi.h",
         UAPI.replace("_ENTER", "_X").replace("_SPLIT", "_ENTER").replace("_X", "_SPLIT"),
     ),
-    "a stage without a tracepoint": (
-        "stages",
-        "kernel/trace.h",
-        TRACE.replace("doorbell", "kick"),
-    ),
+    "a stage without a tracepoint": ("stages", "kernel/trace.h", TRACE.replace("doorbell", "kick")),
     "a stage that is missing in a page": (
         "stages",
         "README.md",
         f"<!-- {MIT} -->\nThe stages are `{' '.join(WITHOUT_IRQ)}`.\n",
     ),
-    "a page on a request without its stages": (
-        "stages",
-        "docs/architecture.md",
-        f"<!-- {MIT} -->\n",
-    ),
-    "an exported function without documentation": (
-        "exports",
-        "lib/include/chario.h",
-        HEADER.replace("/**", "/*"),
-    ),
+    "a page on a request without its stages": ("stages", "docs/architecture.md", f"<!-- {MIT} -->\n"),
+    "an exported function without documentation": ("exports", "lib/include/chario.h", HEADER.replace("/**", "/*")),
     "a public function that is not exported": (
         "exports",
         "lib/include/chario.h",
@@ -284,16 +244,8 @@ MISTAKES = {
     "no licence": ("spdx", "docs/index.md", "# CharIO\n"),
     "a licence of another folder": ("spdx", "lib/src/device/device.c", f"// {MIT}\n"),
     "an endless file": ("house", "lib/src/device/device.c", LGPL + "\n" * 600),
-    "an endless function": (
-        "house",
-        "lib/src/device/device.c",
-        LGPL + "int f(void)\n{\n" + "\tg();\n" * 79 + "}\n",
-    ),
-    "an endless Python function": (
-        "house",
-        "lab/two.py",
-        f"# {MIT}\ndef f() -> None:\n" + "    print()\n" * 80,
-    ),
+    "an endless function": ("house", "lib/src/device/device.c", LGPL + "int f(void)\n{\n" + "\tg();\n" * 79 + "}\n"),
+    "an endless Python function": ("house", "lab/two.py", f"# {MIT}\ndef f() -> None:\n" + "    print()\n" * 80),
     "work left for later": ("house", "lib/src/device/device.c", f"{LGPL}// TO" + "DO: write it\n"),
     "a path of one machine": ("house", "Makefile", f"# {MIT}\ndir := /home" + "/me/chario\n"),
     "a path that may become the controlling terminal": (
@@ -301,11 +253,7 @@ MISTAKES = {
         "lib/src/device/device.c",
         f"{LGPL}int f(const char *path)\n{{\n\treturn open(path, O_RDWR | O_CLOEXEC);\n}}\n",
     ),
-    "C that is not formatted": (
-        "format",
-        "cli/cmd-list.c",
-        f"// {MIT}\nint f(void) {{ return  0; }}\n",
-    ),
+    "C that is not formatted": ("format", "cli/cmd-list.c", f"// {MIT}\nint f(void) {{ return  0; }}\n"),
     "Python that is not formatted": ("python", "lab/two.py", f"# {MIT}\nx = ( 1 )\n"),
     "Python that is not used": ("python", "lab/two.py", f"# {MIT}\nimport os\n"),
     "Python without types": ("python", "lab/two.py", f"# {MIT}\n\n\ndef f(x):\n    return x\n"),
@@ -313,26 +261,14 @@ MISTAKES = {
     "a shell script without a suffix": ("shell", ".ci/run", f"#!/bin/sh\n# {MIT}\nrm $1\n"),
     "a misspelling": ("spelling", "docs/index.md", f"<!-- {MIT} -->\nIt is suc" + "cesful.\n"),
     "a broken manual page": ("man", "man/chario.1", PAGE + ".SH\n.nonsense\n"),
-    "a module not in the kernel's style": (
-        "checkpatch",
-        "kernel/main.c",
-        MODULE + "\nint  f( void );\n",
-    ),
+    "a module not in the kernel's style": ("checkpatch", "kernel/main.c", MODULE + "\nint  f( void );\n"),
     "an argument without a description": (
         "kernel-doc",
         "kernel/disk/disk.h",
         f"/* {GPL[3:-1]} */\n/**\n * f - does it\n */\nint f(int x);\n",
     ),
-    "a warning of the compiler": (
-        "module",
-        "kernel/main.c",
-        MODULE + "\nstatic int unused(void)\n{\n\treturn 0;\n}\n",
-    ),
-    "a warning of sparse": (
-        "module",
-        "kernel/main.c",
-        MODULE + "\nint chario_leaks_into_the_kernel;\n",
-    ),
+    "a warning of the compiler": ("module", "kernel/main.c", MODULE + "\nstatic int unused(void)\n{\n\treturn 0;\n}\n"),
+    "a warning of sparse": ("module", "kernel/main.c", MODULE + "\nint chario_leaks_into_the_kernel;\n"),
 }
 
 
@@ -357,11 +293,7 @@ DECODED = {
     "a result": ("lib/src/store/a.c", "/* 0 when all is launched, or what kept it. */", 2),
     "a result behind a sentence": ("lib/src/store/a.c", "/* Open it.  NULL where it is not. */", 2),
     "an errno": ("lib/src/store/a.c", "/* -ENOMEM without memory. */", 2),
-    "a second paragraph": (
-        "lib/src/store/a.c",
-        "/*\n * The array grows.\n *\n * Who finds it finds it full.\n */",
-        5,
-    ),
+    "a second paragraph": ("lib/src/store/a.c", "/*\n * The array grows.\n *\n * Who finds it finds it full.\n */", 5),
     "a member without a noun": ("lib/src/store/a.h", "/**\n * struct a - an a\n * @b: of the area\n */", 4),
     "a member that is a sentence's rest": ("lib/src/store/a.h", "/**\n * f() - add\n * @b: is filled in\n */", 4),
     "a summary without a noun": ("lib/src/store/a.h", "/**\n * f() - what is there\n */", 3),

@@ -44,12 +44,7 @@ def give(tmp_path: Path, place: str, version: str) -> str:
 
 @pytest.mark.parametrize(
     ("system", "user", "taken"),
-    [
-        ("1.96.0", "1.95.0", "system"),
-        ("1.82.0", "", "system"),
-        ("1.65.0", "1.95.0", "user"),
-        ("", "2.0.0", "user"),
-    ],
+    [("1.96.0", "1.95.0", "system"), ("1.82.0", "", "system"), ("1.65.0", "1.95.0", "user"), ("", "2.0.0", "user")],
 )
 def test_debians_cargo_is_taken_where_it_is_new_enough(
     calls: Path, tmp_path: Path, system: str, user: str, taken: str

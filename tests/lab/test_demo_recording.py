@@ -57,10 +57,7 @@ def test_a_recording_that_was_cut_short_is_not_kept(tmp_path: Path, monkeypatch:
 
 def test_a_missing_tool_is_named() -> None:
     """The message names the tool, what it is for and how to get it."""
-    with pytest.raises(
-        ProgramError,
-        match=r"no-such-tool is missing, which builds it: run scripts/setup\.sh",
-    ):
+    with pytest.raises(ProgramError, match=r"no-such-tool is missing, which builds it: run scripts/setup\.sh"):
         build("it", ["no-such-tool"])
 
 

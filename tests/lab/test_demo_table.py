@@ -73,10 +73,7 @@ def test_a_broken_promise_ends_the_demonstration() -> None:
         text(key(PLAN, direction, size), {"commands": 8}) for size in SIZES for direction in DIRECTIONS
     ]
     check_plan(said, same_costs(8, 1))
-    with pytest.raises(
-        ExperimentError,
-        match=r"promises 8 commands for a write of 4 KiB, the drive has counted 8\.03",
-    ):
+    with pytest.raises(ExperimentError, match=r"promises 8 commands for a write of 4 KiB, the drive has counted 8\.03"):
         check_plan(said, same_costs(8.03125, 1))
 
 

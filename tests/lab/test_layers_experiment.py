@@ -13,15 +13,7 @@ from chario_lab.experiment.plan import SPIN, Case
 from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.layers.field import WAITING
 from chario_lab.experiments.layers.methods import BOUNDARIES, METHODS, PROBED, TRACED, digest_probes
-from chario_lab.experiments.layers.plan import (
-    NVME,
-    SATA,
-    SIZES,
-    UNWRITTEN,
-    WAYS,
-    Cell,
-    plan,
-)
+from chario_lab.experiments.layers.plan import NVME, SATA, SIZES, UNWRITTEN, WAYS, Cell, plan
 from chario_lab.experiments.layers.section import section
 from chario_lab.experiments.layers.shares import SHOWN, all_shares
 from chario_lab.experiments.layers.trace import Spent, Trace, keep, recall
@@ -58,12 +50,7 @@ def measured(cell: Cell, layers: dict[str, int], ticks: int = 0) -> SeriesRecord
 def spin(way: str = "ext4", **layers: int) -> SeriesRecord:
     """Two ticks in these layers."""
     all_layers = {USER: 1000, **layers}
-    where: dict[str, Any] = {
-        "machine": MACHINE,
-        "station": way,
-        "layers": all_layers,
-        "call_bytes": 0,
-    }
+    where: dict[str, Any] = {"machine": MACHINE, "station": way, "layers": all_layers, "call_bytes": 0}
     return record(SPIN.key, [operation(all_layers, ticks=2)], **where)
 
 
@@ -118,12 +105,7 @@ def test_a_tick_that_was_cheap_leaves_nothing_below_zero() -> None:
 
 def large_calls(bio: int, merge: int, request: int) -> list[AnyRecord]:
     """Large reads and writes on both file systems and media; the rest of 100 is pinning."""
-    layers = {
-        "bio": bio,
-        "merge": merge,
-        "request": request,
-        "gup": 100 - bio - merge - request,
-    }
+    layers = {"bio": bio, "merge": merge, "request": request, "gup": 100 - bio - merge - request}
     return [
         measured(Cell(medium, way, direction, LARGEST), layers)
         for medium in (NVME, SATA)
@@ -264,12 +246,7 @@ def test_the_groups_stand_beside_the_paper() -> None:
     """With what the paper has not said left open."""
     found = tables(section([machine(NVME), machine(SATA), *large_calls(3, 7, 11)]))
     table = found["The paper's groups, read 10 MiB, Linux 6.1: shares of the instructions"]
-    assert table.columns == [
-        "",
-        "in the paper, of the time",
-        "SATA disk, ext4",
-        "SATA disk, XFS",
-    ]
+    assert table.columns == ["", "in the paper, of the time", "SATA disk, ext4", "SATA disk, XFS"]
     assert table.rows[1] == ["splitting, merging, plugging", "5.4%", "7.0%", "7.0%"]
     assert table.rows[2] == ["reordering, queueing", "-", "11.0%", "11.0%"]
     assert table.rows[3] == ["together", "6.2%", "21.0%", "21.0%"]

@@ -5,12 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from chario_lab.experiments.layers.trace import (
-    Trace,
-    keep,
-    read_trace,
-    recall,
-)
+from chario_lab.experiments.layers.trace import Trace, keep, read_trace, recall
 from chario_lab.experiments.tracing import TraceError
 
 RECORDED = (Path(__file__).parent / "data/one-read.trace").read_text()
@@ -48,15 +43,7 @@ def test_a_recorded_read() -> None:
     assert sum(spent.self_ns for spent in trace.layers.values()) == sum(own_times(trace).values())
     assert trace.functions[CALL].calls == 1
     assert trace.functions["iomap_dio_bio_iter"].calls == 1
-    assert {
-        "system call",
-        "vfs",
-        "direct I/O",
-        "bio",
-        "request",
-        "scheduler",
-        "interrupt",
-    } <= set(trace.layers)
+    assert {"system call", "vfs", "direct I/O", "bio", "request", "scheduler", "interrupt"} <= set(trace.layers)
 
 
 def test_a_record_keeps_the_trace() -> None:
@@ -120,12 +107,7 @@ def test_a_function_without_a_begin_is_counted() -> None:
 
 def test_another_function_ends_in_the_place_of_one() -> None:
     """The one has no end, the other no begin."""
-    trace = read(
-        entry(CALL, 0),
-        entry("fget", 1),
-        leave("fput", 1, 10, 15),
-        leave(CALL, 0, 0, 20),
-    )
+    trace = read(entry(CALL, 0), entry("fget", 1), leave("fput", 1, 10, 15), leave(CALL, 0, 0, 20))
     assert own_times(trace) == {"fput": 5, CALL: 15}
     assert (trace.unclosed, trace.unopened) == (1, 1)
 
@@ -146,12 +128,7 @@ def test_what_a_tick_does_stands_apart() -> None:
 def test_what_comes_before_the_calls_is_left_out() -> None:
     """Interrupts, and calls that are not counted."""
     call = (entry(CALL, 0), leave(CALL, 0, 0, 10))
-    trace = read(
-        entry("handle_edge_irq", 0, IDLE),
-        leave("handle_edge_irq", 0, 0, 99, IDLE),
-        *call * 3,
-        operations=2,
-    )
+    trace = read(entry("handle_edge_irq", 0, IDLE), leave("handle_edge_irq", 0, 0, 99, IDLE), *call * 3, operations=2)
     assert own_times(trace) == {CALL: 20}
 
 

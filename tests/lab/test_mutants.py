@@ -195,10 +195,7 @@ def test_each_mutation_fits_the_checkout() -> None:
 
 # Bodies of functions, and what becomes of them.
 GENERATED = {
-    "return chario_store_sync(store);": [
-        "flush: chario_store_sync(store) -> 0",
-        "result: chario_store_sync(store)",
-    ],
+    "return chario_store_sync(store);": ["flush: chario_store_sync(store) -> 0", "result: chario_store_sync(store)"],
     "stream->flush_ready = true;": ["flush: true -> 0"],
     "push(at, CHARIO_TRANSFER_FUA);": ["flush: CHARIO_TRANSFER_FUA -> 0"],
     "if (!err)\n\t\terr = push(x);\n\treturn err ? err : y;": [

@@ -118,13 +118,7 @@ def test_namespaces_are_numbered_and_formatted() -> None:
 
 def test_each_backing_builds_its_node() -> None:
     """One block node a namespace, with the file at the bottom."""
-    kinds = (
-        RawFile(),
-        NullCo(20),
-        Blkdebug((ErrorRule("read", 16, once=True),)),
-        Throttle(4096),
-        WriteLog(),
-    )
+    kinds = (RawFile(), NullCo(20), Blkdebug((ErrorRule("read", 16, once=True),)), Throttle(4096), WriteLog())
     drive = Nvme("a", tuple(Namespace(1, backing=kind) for kind in kinds))
     words = argv(GuestSpec(drives=(drive,)), HOST)
     raw, null, debug, throttle, log = objects(words, "-blockdev")

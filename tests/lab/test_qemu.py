@@ -69,12 +69,7 @@ def test_a_qemu_that_does_not_start_is_explained(make_qemu: MakeQemu) -> None:
 
 @pytest.mark.parametrize(
     ("body", "works"),
-    [
-        (f"exit {PROBE_VALUE << 1 | 1}", True),
-        ("exit 0", False),
-        ("kill -ABRT $$", False),
-        ("exec sleep 60", False),
-    ],
+    [(f"exit {PROBE_VALUE << 1 | 1}", True), ("exit 0", False), ("kill -ABRT $$", False), ("exec sleep 60", False)],
     ids=["ends as it should", "ends otherwise", "aborts", "hangs"],
 )
 def test_probe_tells_a_guest_that_runs(

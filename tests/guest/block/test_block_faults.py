@@ -27,10 +27,7 @@ pytestmark = [
 
 STALLS, GOES = range(2)
 KIB, MIB = 1 << 10, 1 << 20
-DRIVES = (
-    Nvme("stalls", (Namespace(64, backing=Throttle()),)),
-    Nvme("goes", (Namespace(64),)),
-)
+DRIVES = (Nvme("stalls", (Namespace(64, backing=Throttle()),)), Nvme("goes", (Namespace(64),)))
 SETUP = Setup(drives=DRIVES)
 BLOCK = f"{NODE}b"
 

@@ -19,10 +19,7 @@ KIB = 1 << 10
 MANY = 10_000
 # Commands take so long that those of the block side pile up.
 SLOW = NullCo(latency_us=200)
-DRIVES = (
-    Nvme("own", (Namespace(256, backing=SLOW),)),
-    Nvme("shared", (Namespace(256, backing=SLOW),), max_ioqpairs=4),
-)
+DRIVES = (Nvme("own", (Namespace(256, backing=SLOW),)), Nvme("shared", (Namespace(256, backing=SLOW),), max_ioqpairs=4))
 SETUP = Setup(drives=DRIVES)
 
 

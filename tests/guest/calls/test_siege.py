@@ -56,10 +56,7 @@ RARE = {"late-page", "gone", "no-page", "not-landed", "undefined"}
 INSIDE, PLAIN = range(2)
 FOR_EVER_MS = 3_600_000
 # What not every kernel has.
-OPTIONAL = {
-    "kinds dma-buf": "/dev/udmabuf",
-    "memories late": "/proc/sys/vm/unprivileged_userfaultfd",
-}
+OPTIONAL = {"kinds dma-buf": "/dev/udmabuf", "memories late": "/proc/sys/vm/unprivileged_userfaultfd"}
 SECOND_PROCESSOR = "/sys/devices/system/cpu/cpu1/online"
 
 

@@ -17,10 +17,7 @@ LARGEST = 2 * MIB
 BUFFER = 5 * MIB
 # A PRP list of a buffer has 512 entries and shares the last 256 of them with the list behind it.
 HALF = 256
-SETUP = Setup(
-    drives=(Nvme("large", (Namespace(64, 4096),), mdts=10),),
-    parameters=f"max_command_kib={LARGEST >> 10}",
-)
+SETUP = Setup(drives=(Nvme("large", (Namespace(64, 4096),), mdts=10),), parameters=f"max_command_kib={LARGEST >> 10}")
 
 
 def test_the_slots_are_the_limit(rig: Rig) -> None:

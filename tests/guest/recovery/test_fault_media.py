@@ -24,10 +24,7 @@ RULES = (
     ErrorRule("read", sector=BAD_FAR_READ // SECTOR),
 )
 DRIVES = (
-    Nvme(
-        "bad",
-        (Namespace(64, backing=Blkdebug(RULES)), Namespace(64, backing=Blkdebug((ErrorRule("flush"),)))),
-    ),
+    Nvme("bad", (Namespace(64, backing=Blkdebug(RULES)), Namespace(64, backing=Blkdebug((ErrorRule("flush"),))))),
 )
 SETUP = Setup(drives=DRIVES)
 
