@@ -46,10 +46,6 @@ class QTest:
         """Write 32 bits."""
         self.command(f"writel {address:#x} {value:#x}")
 
-    def writeq(self, address: int, value: int) -> None:
-        """Write 64 bits."""
-        self.command(f"writeq {address:#x} {value:#x}")
-
     def read(self, address: int, size_bytes: int) -> bytes:
         """Read memory."""
         return bytes.fromhex(self.command(f"read {address:#x} {size_bytes:#x}").removeprefix("0x"))

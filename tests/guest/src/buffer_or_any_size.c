@@ -29,19 +29,6 @@ static void *create(void *argument)
 	return NULL;
 }
 
-static bool has_pinned(void)
-{
-	FILE *status = fopen("/proc/self/status", "r");
-	char line[256];
-	long kib = 0;
-
-	while (status && fgets(line, sizeof(line), status))
-		sscanf(line, "VmPin: %ld", &kib);
-	if (status)
-		fclose(status);
-	return kib > 0;
-}
-
 static int let_any_size(int disk)
 {
 	struct chario_file_options any = { .size = sizeof(any), .flags = CHARIO_FILE_ANY_SIZE };
@@ -72,7 +59,7 @@ static bool meet(const char *path)
 	int error;
 
 	must_start(&thread, create, &c);
-	while (!has_pinned())
+	while (!pinned_kib())
 		;
 	error = let_any_size(c.disk);
 	pthread_join(thread, NULL);
@@ -80,7 +67,7 @@ static bool meet(const char *path)
 		printf("%s %s %s\n", name(error), name(c.error), name(give_back(c.disk)));
 	close(c.disk);
 	/* What was refused is given back by a worker. */
-	while (has_pinned())
+	while (pinned_kib())
 		;
 	return !error;
 }

@@ -189,19 +189,6 @@ static long ordinary(const struct line *l)
 	return done < 0 ? -errno : done;
 }
 
-static long locked_kb(void)
-{
-	FILE *status = fopen("/proc/self/status", "r");
-	char text[256];
-	long kb = -1;
-
-	while (status && fgets(text, sizeof(text), status))
-		if (sscanf(text, "VmPin: %ld", &kb) == 1)
-			break;
-	fclose(status);
-	return kb;
-}
-
 static long fork_child(void)
 {
 	int status;
@@ -396,7 +383,7 @@ static long use(const struct line *l)
 	if (is(l, "raw"))
 		return raw(l);
 	if (is(l, "locked"))
-		return locked_kb();
+		return pinned_kib();
 	if (is(l, "fork"))
 		return fork_child();
 	die("no such line: %s", l->words[0]);

@@ -95,6 +95,22 @@ static inline int await(const char *path)
 	return 0;
 }
 
+/* Memory of this process that somebody has pinned. */
+static inline long pinned_kib(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	char line[256];
+	long kib = -1;
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "VmPin: %ld", &kib) == 1)
+			break;
+	if (kib < 0)
+		die("VmPin of /proc/self/status");
+	fclose(status);
+	return kib;
+}
+
 static inline uint64_t number(const char *text)
 {
 	char *end;
