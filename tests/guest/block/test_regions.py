@@ -103,21 +103,15 @@ def changed():
 @pytest.mark.parametrize("way", OPEN)
 def test_it_is_a_disk_of_its_own(rig: Rig, disk: str, way: str) -> None:
     """Its size, its offsets and its end are its own; its bytes are those of the disk."""
-    answers = run(
-        rig,
-        disk,
-        MARK
-        + OPEN[way]
-        + CHANGED
-        + """
+    script = """
 answers = [size_of(part), place_of(part), write(part, 0, LENGTH, 2), changed()]
 answers += [write(part, LENGTH - 8 * KIB, 64 * KIB, 3), write(part, LENGTH, 4096, 4), len(read(part, LENGTH, 4096))]
 answers += [len(read(part, LENGTH - 4096, 64 * KIB)), read(part, 0, 4096) == bytes([2]) * 4096, changed()]
 os.lseek(part, -4096, os.SEEK_END)
 answers += [os.write(part, aligned(4096, 5)), outcome(os.write, part, aligned(4096, 6)), outcome(os.fsync, part)]
 print(json.dumps(answers))
-""",
-    )
+"""
+    answers = run(rig, disk, MARK + OPEN[way] + CHANGED + script)
     number = 7 if way == "region" else 0
     assert answers[:4] == [[LENGTH, LENGTH], [number, FIRST, LENGTH], LENGTH, [[FIRST, FIRST + LENGTH]]]
     assert answers[4:10] == [8 * KIB, "ENOSPC", 0, 4096, True, [[FIRST, FIRST + LENGTH]]]
@@ -334,11 +328,7 @@ print(json.dumps([files() - before, place_of(part)]))
 
 def test_a_part_of_a_block_loses_no_write(rig: Rig, disk: str) -> None:
     """One file writes a byte of a block again and again, another one the whole block: none takes back the other's."""
-    lost = run(
-        rig,
-        disk,
-        OPEN["region"]
-        + """
+    script = """
 import threading
 parts, at, done = os.open(NODE + "p7", os.O_RDWR), 64 * KIB, threading.Event()
 assert any_size(parts) == 0
@@ -356,8 +346,8 @@ for turn in range(600):
 done.set()
 writer.join()
 print(json.dumps(lost))
-""",
-    )
+"""
+    lost = run(rig, disk, OPEN["region"] + script)
     assert lost == []
 
 

@@ -178,30 +178,22 @@ print(json.dumps(answers + [outcome(os.close, fd)]))
 @pytest.mark.parametrize("call", ["outcome(os.pread, fd, 9, 0x100000)", "outcome(os.pwrite, fd, b'z', 0)"])
 def test_another_call_does_not_take_the_error(rig: Rig, call: str) -> None:
     """A read or write that is the first to fail: fsync still fails, once; a later write does not."""
-    assert run(
-        rig,
-        rig.disk(BAD),
-        LOST
-        + f"""
+    script = f"""
 print(json.dumps([{call}, outcome(os.pwrite, fd, b"y", 0), outcome(os.fsync, fd), outcome(os.fsync, fd)]))
-""",
-    ) == ["EIO", 1, "EIO", None]
+"""
+    assert run(rig, rig.disk(BAD), LOST + script) == ["EIO", 1, "EIO", None]
 
 
 def test_an_error_of_what_was_left_lying(rig: Rig) -> None:
     """Nobody was there when it was written: the next write has the error, once, and so has fsync."""
-    assert run(
-        rig,
-        rig.disk(BAD),
-        LOST
-        + """
+    script = """
 import time
 while open(f"/sys/class/chario/{os.path.basename(NODE)}/counters/errors").read() == "0\\n":
     time.sleep(0.05)
 write = lambda: outcome(os.pwrite, fd, b"y", 0)
 print(json.dumps([write(), write(), outcome(os.fsync, fd), outcome(os.fsync, fd)]))
-""",
-    ) == ["EIO", 1, "EIO", None]
+"""
+    assert run(rig, rig.disk(BAD), LOST + script) == ["EIO", 1, "EIO", None]
 
 
 def test_a_close_that_loses_bytes(rig: Rig) -> None:
