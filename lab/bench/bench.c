@@ -29,17 +29,8 @@
  *			so a tracer's tracing_on sees nothing but what is counted
  *	perf=FIFO	the same for perf record --control fifo:FIFO,FIFO.ack, in its words, which it answers
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "bench.h"
 #include "marker.h"
@@ -51,6 +42,13 @@ _Noreturn void fail(const char *what)
 {
 	fprintf(stderr, "chario-bench: %s: %s\n", what, strerror(errno));
 	exit(EXIT_FAILURE);
+}
+
+void must(int err, const char *what)
+{
+	errno = -err;
+	if (err)
+		fail(what);
 }
 
 static void usage(void)

@@ -5,13 +5,20 @@
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <chario/buffer.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <liburing.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include <chario/buffer.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
 
 #define MAX_CPUS 64
 
@@ -66,8 +73,9 @@ struct call {
 	void (*after)(struct bench *b);
 };
 
-/* bench.c: says what has failed, and errno, and ends. */
+/* bench.c: says what has failed, and errno, and ends; and the same unless @err, 0 or a negative errno, is 0. */
 _Noreturn void fail(const char *what);
+void must(int err, const char *what);
 
 /* calls.c: all calls; the last has no name. */
 extern const struct call calls[];

@@ -3,9 +3,6 @@
  * What other programs read from a block device and write to it while the calls go on, as the
  * kernel counts it when requests end.
  */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "bench.h"
 
 #define SECTOR_BYTES    512

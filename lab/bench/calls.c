@@ -2,11 +2,6 @@
 /*
  * The calls that are counted, and what each of them needs beforehand.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include "bench.h"
 
 static ssize_t call_getppid(struct bench *b, off_t offset)

@@ -7,18 +7,9 @@
  * flushes: the block layer does, in a file of sysfs.  CharIO counts all three; the SMART log
  * before and after all calls tells whether it is right.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <linux/nvme_ioctl.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "bench.h"
 

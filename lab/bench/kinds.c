@@ -3,14 +3,7 @@
  * Transfers on memory of the other kinds: they cost what those on registered
  * memory do.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/udmabuf.h>
-#include <stdio.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "bench.h"
 
@@ -21,9 +14,7 @@ void set_up_pool(struct bench *b)
 	struct chario_buffer *buffer;
 
 	open_for_transfer(b);
-	errno = -chario_buffer_pool(b->device, b->bytes, 0, &buffer);
-	if (errno)
-		fail("chario_buffer_pool");
+	must(chario_buffer_pool(b->device, b->bytes, 0, &buffer), "chario_buffer_pool");
 	use_buffer(b, buffer);
 }
 
@@ -44,9 +35,8 @@ void set_up_window(struct bench *b)
 	struct chario_buffer *buffer;
 
 	open_for_transfer(b);
-	errno = -chario_buffer_window(b->device, find_window(), b->bytes, 0, &buffer);
-	if (errno)
-		fail("chario_buffer_window");
+	must(chario_buffer_window(b->device, find_window(), b->bytes, 0, &buffer),
+	     "chario_buffer_window");
 	use_buffer(b, buffer);
 }
 
@@ -74,8 +64,6 @@ void set_up_dmabuf(struct bench *b)
 	struct chario_buffer *buffer;
 
 	open_for_transfer(b);
-	errno = -chario_buffer_import(b->device, dmabuf, b->bytes, 0, &buffer);
-	if (errno)
-		fail("chario_buffer_import");
+	must(chario_buffer_import(b->device, dmabuf, b->bytes, 0, &buffer), "chario_buffer_import");
 	use_buffer(b, buffer);
 }

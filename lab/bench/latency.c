@@ -3,11 +3,6 @@
  * How long each of the counted calls takes, by the clock of the machine, for programs that
  * care for the longest ones.
  */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include "bench.h"
 
 #define NS_A_SECOND 1000000000

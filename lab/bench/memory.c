@@ -2,14 +2,6 @@
 /*
  * The memory of a call: huge pages, or pages in an order of our own.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "bench.h"
 
 #define HUGE_PAGE_BYTES (2ul << 20)

@@ -8,13 +8,7 @@
  * until the segment is durable.  The area is so long, and no ring, that the other one needs
  * no flush: the library flushes when half of its window, 96 segments or more, is not durable.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <isa-l/crc.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #ifdef __x86_64__
 #include <nmmintrin.h>
@@ -30,13 +24,6 @@
 
 static struct chario_stream *stream;
 static size_t room_bytes;
-
-static void must(int err, const char *what)
-{
-	errno = -err;
-	if (err)
-		fail(what);
-}
 
 /* On a disk of its own, which has a medium. */
 void set_up_record(struct bench *b)

@@ -2,17 +2,8 @@
 /*
  * Calls by io_uring: reads and writes, NVMe passthrough, and CharIO's own command.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/nvme_ioctl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "bench.h"
 
@@ -230,21 +221,15 @@ static void register_pieces(struct bench *b)
 		fail("no memory");
 	for (unsigned int i = 0; i < nr; i++)
 		pieces[i] = (struct iovec){ (char *)b->buffer + i * piece, piece };
-	errno = -io_uring_register_buffers(&b->ring, pieces, nr);
-	if (errno)
-		fail("io_uring_register_buffers");
+	must(io_uring_register_buffers(&b->ring, pieces, nr), "io_uring_register_buffers");
 	free(pieces);
 }
 
 static void open_ring(struct bench *b, unsigned int flags)
 {
-	errno = -io_uring_queue_init(RING_ENTRIES, &b->ring, flags);
-	if (errno)
-		fail("io_uring_queue_init");
+	must(io_uring_queue_init(RING_ENTRIES, &b->ring, flags), "io_uring_queue_init");
 	register_pieces(b);
-	errno = -io_uring_register_files(&b->ring, &b->fd, 1);
-	if (errno)
-		fail("io_uring_register_files");
+	must(io_uring_register_files(&b->ring, &b->fd, 1), "io_uring_register_files");
 }
 
 void set_up_ring(struct bench *b)

@@ -6,11 +6,6 @@
  * What the rival does is not counted itself: it submits before a call, and
  * looks for its completions after it.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-
 #include "bench.h"
 
 #define RIVAL_READS 16
@@ -25,9 +20,7 @@ static void take_queue(struct chario_device *device)
 					     .depth = 32,
 					     .flags = CHARIO_QUEUE_POLL };
 
-	errno = -chario_device_take_queue(device, &queue, sizeof(queue));
-	if (errno)
-		fail("chario_device_take_queue");
+	must(chario_device_take_queue(device, &queue, sizeof(queue)), "chario_device_take_queue");
 }
 
 void set_up_own_queue(struct bench *b)
@@ -41,15 +34,11 @@ static void open_rival(const struct bench *b)
 	static char memory[RIVAL_READS * 4096];
 	struct chario_buffer *buffer;
 
-	errno = -chario_device_open(b->path, O_RDONLY, &rival);
-	if (errno)
-		fail(b->path);
-	errno = -chario_buffer_register(rival, memory, sizeof(memory), 0, &buffer);
-	if (errno)
-		fail("chario_buffer_register");
-	errno = -io_uring_queue_init(RIVAL_READS, &ring, IORING_SETUP_IOPOLL | IORING_SETUP_SQE128);
-	if (errno)
-		fail("io_uring_queue_init");
+	must(chario_device_open(b->path, O_RDONLY, &rival), b->path);
+	must(chario_buffer_register(rival, memory, sizeof(memory), 0, &buffer),
+	     "chario_buffer_register");
+	must(io_uring_queue_init(RIVAL_READS, &ring, IORING_SETUP_IOPOLL | IORING_SETUP_SQE128),
+	     "io_uring_queue_init");
 	for (unsigned int i = 0; i < RIVAL_READS; i++)
 		reads[i] = (struct chario_transfer){
 			.size = sizeof(reads[i]),

@@ -4,12 +4,6 @@
  * how much memory files took.
  */
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "bench.h"
 

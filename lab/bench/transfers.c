@@ -3,10 +3,6 @@
  * Calls by CharIO's transfers, and on files with properties of CharIO, through the library,
  * as a program makes them.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-
 #include <chario/timeline.h>
 
 #include "bench.h"
@@ -21,9 +17,7 @@ ssize_t call_transfer(struct bench *b, off_t offset)
 
 void open_for_transfer(struct bench *b)
 {
-	errno = -chario_device_open(b->path, b->writes ? O_RDWR : O_RDONLY, &b->device);
-	if (errno)
-		fail(b->path);
+	must(chario_device_open(b->path, b->writes ? O_RDWR : O_RDONLY, &b->device), b->path);
 	b->fd = chario_device_fd(b->device);
 }
 
@@ -43,9 +37,8 @@ void set_up_transfer(struct bench *b)
 	struct chario_buffer *buffer;
 
 	open_for_transfer(b);
-	errno = -chario_buffer_register(b->device, b->buffer, b->bytes, 0, &buffer);
-	if (errno)
-		fail("chario_buffer_register");
+	must(chario_buffer_register(b->device, b->buffer, b->bytes, 0, &buffer),
+	     "chario_buffer_register");
 	use_buffer(b, buffer);
 }
 
@@ -53,9 +46,7 @@ void set_up_transfer(struct bench *b)
 void set_up_urgent(struct bench *b)
 {
 	open_for_transfer(b);
-	errno = -chario_device_set_urgent(b->device, 1);
-	if (errno)
-		fail("chario_device_set_urgent");
+	must(chario_device_set_urgent(b->device, 1), "chario_device_set_urgent");
 }
 
 /* Every stage is recorded as long as the program runs. */
@@ -67,9 +58,8 @@ void set_up_timeline(struct bench *b)
 	errno = b->device ? 0 : -chario_device_open(b->path, O_RDONLY, &b->device);
 	if (errno)
 		fail(b->path);
-	errno = -chario_timeline_open(b->device, &options, sizeof(options), &timeline);
-	if (errno)
-		fail("chario_timeline_open");
+	must(chario_timeline_open(b->device, &options, sizeof(options), &timeline),
+	     "chario_timeline_open");
 }
 
 void set_up_transfer_timeline(struct bench *b)

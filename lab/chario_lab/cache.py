@@ -8,8 +8,6 @@ What is kept appears whole or not at all, and two runs at the same time make it
 once.  Anything in the cache may be removed: it is made again when needed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

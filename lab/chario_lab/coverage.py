@@ -11,8 +11,6 @@ reason; one that has run all the same is named.
 FOLDER/coverage.json is for gcovr's other formats.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import subprocess

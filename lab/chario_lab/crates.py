@@ -8,8 +8,6 @@ path.  cargo checks what it downloads, and takes proxies and mirrors from the
 user's own configuration as it always does.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -13,8 +13,6 @@ cache stays the same until it is asked for afresh:
     PYTHONPATH=lab python -m chario_lab.kernel --build kernel 6.1    build the module, and say what was found in it
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import hashlib

@@ -10,8 +10,6 @@ compiler; ccache keeps the objects, so that a change of the configuration
 compiles only what it touches.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -7,8 +7,6 @@ The only package with checkpatch is that of the kernel's whole source; these
 few files of it are kept.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tarfile

@@ -7,8 +7,6 @@ every record since a mark, whatever its level, because user space can write to
 the log too and a missing level is no excuse.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

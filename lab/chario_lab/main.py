@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """chario-lab: guests, the demonstration, the benchmark and experiments from the command line."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

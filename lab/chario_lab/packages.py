@@ -9,8 +9,6 @@ it and which proxy leads to it is taken from the machine's own apt
 configuration; apt checks signatures and hashes as it always does.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import subprocess

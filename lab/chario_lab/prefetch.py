@@ -9,8 +9,6 @@ Python.  The modules of the lab that fetch anything else are listed in needs();
 tests/lab/test_prefetch.py fails when one is not.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Iterable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Programs of this checkout that the guest runs, built into the cache."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

@@ -6,8 +6,6 @@ with progress.step("booting the guest"):        one thing that is done, with the
 progress.show(text)                             what a program said, below the step that it belongs to
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

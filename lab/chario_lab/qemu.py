@@ -6,8 +6,6 @@ bookworm-backports runs out of the cache, not installed.  `find_qemu().argv()`
 begins every command line.
 """
 
-from __future__ import annotations
-
 import getpass
 import os
 import re

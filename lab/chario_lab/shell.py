@@ -5,8 +5,6 @@ chario.ko is built for the guest's kernel and can be loaded by modprobe; the
 program chario, of the same checkout, is in the PATH.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """An interrupt that QEMU has lost is told from one that comes late, and from one that is not wanted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """From counts to figures, and from figures to yes or no."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from itertools import chain

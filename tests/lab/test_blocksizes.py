@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Block sizes on hardware: what is planned there, how a profile is read, and what is shown and judged."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 from collections.abc import Callable, Iterator, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The cache: whole or not at all, once, and not for ever."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pwd

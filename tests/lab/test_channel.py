@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The line to the agent, with a test at the other end."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Every static check fails on a planted mistake and passes the same tree without it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

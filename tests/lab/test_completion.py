@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What bash offers for the program chario while a line is typed."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

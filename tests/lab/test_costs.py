@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What files take: the sums, the table, and processors' seconds of processes that have ended."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

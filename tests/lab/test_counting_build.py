@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The plugin and the guest's program compile without a warning."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Functions of the kernel and their layers."""
 
-from __future__ import annotations
-
 import tomllib
 from collections import Counter
 

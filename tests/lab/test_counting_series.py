@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The file of the counting plugin, written here as the plugin writes it."""
 
-from __future__ import annotations
-
 import re
 import struct
 from contextlib import nullcontext

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Counters of several guests become one report."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

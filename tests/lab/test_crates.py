@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Programs from crates.io: which cargo compiles them, and what is said where none can."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The input of the demonstration and the comparison of what came back."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from unittest.mock import Mock, create_autospec

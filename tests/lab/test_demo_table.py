@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The table of the demonstration, and what it is checked against."""
 
-from __future__ import annotations
-
 import io
 import json
 

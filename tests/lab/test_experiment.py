@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Running a plan: what is asked of the machine, what is recorded, and what becomes of failures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
+from chario_lab import records
 from chario_lab.counting.counter import Counter, CounterError
 from chario_lab.counting.layers import USER
 from chario_lab.counting.series import Operation
@@ -19,17 +18,6 @@ from chario_lab.guest.job import Result
 from chario_lab.guest.session import GuestDied
 from chario_lab.guest.spec import GuestSpec, Nvme
 from chario_lab.progress import Progress
-from chario_lab.records import (
-    Book,
-    Commands,
-    ComplaintRecord,
-    FailureRecord,
-    MachineRecord,
-    OmissionRecord,
-    SeriesRecord,
-    TextRecord,
-    of_kind,
-)
 from chario_lab.target.machine import Machine
 from chario_lab.target.need import Need
 from chario_lab.target.place import SETTLED, Holder
@@ -124,7 +112,7 @@ class FakeTarget(Target):
         """One more read for each thing that was asked."""
         return len(self.asked), 0
 
-    def describe(self) -> MachineRecord:
+    def describe(self) -> records.MachineRecord:
         """As little as can be said."""
         return machine_record(self.machine.name)
 
@@ -139,7 +127,7 @@ class Rig:
     def __init__(self, path: Path) -> None:
         self.targets: list[FakeTarget] = []
         self.seen = Seen()
-        self.book = Book(path / "records")
+        self.book = records.Book(path / "records")
         self.warning = ""
 
     @contextmanager
@@ -156,7 +144,9 @@ class Rig:
 
     def failures(self) -> list[tuple[str, str, str]]:
         """Machine, case and reason of each."""
-        return [(one.machine, one.case, one.reason) for one in of_kind(self.book.records, FailureRecord)]
+        return [
+            (one.machine, one.case, one.reason) for one in records.of_kind(self.book.records, records.FailureRecord)
+        ]
 
 
 @pytest.fixture
@@ -211,9 +201,9 @@ def test_the_drive_is_given_and_words_are_filled(rig: Rig) -> None:
 def test_a_measurement_says_where_it_belongs_and_what_it_cost(rig: Rig) -> None:
     """Its machine, station, case and repeat; the drive's commands; each operation."""
     rig.run(Station("raw", FIRST, Holder.BLOCK, (case("a", operations=3, calls=8),)))
-    (record,) = of_kind(rig.book.records, SeriesRecord)
+    (record,) = records.of_kind(rig.book.records, records.SeriesRecord)
     assert (record.machine, record.station, record.case, record.repeat) == ("first", "raw", "a", 0)
-    assert (record.instructions, record.calls, record.commands) == ([337, 337, 337], 8, Commands(1, 0, 0))
+    assert (record.instructions, record.calls, record.commands) == ([337, 337, 337], 8, records.Commands(1, 0, 0))
     assert record.words == ("chario-bench", "a")
 
 
@@ -226,7 +216,7 @@ def test_steps_are_shown_once_and_what_is_said_below(rig: Rig) -> None:
     )
     rig.run(Station("raw", FIRST, Holder.BLOCK, (*acts, case("a", step="counting"), case("b", step="counting"))))
     assert rig.seen.lines == ["asking", "  an answer", "asking again", "doing", "counting"]
-    texts = of_kind(rig.book.records, TextRecord)
+    texts = records.of_kind(rig.book.records, records.TextRecord)
     assert [(text.case, text.text) for text in texts] == [("said", "an answer"), ("kept", "another")]
 
 
@@ -260,8 +250,8 @@ def test_a_case_that_fails_leaves_the_others_alone(rig: Rig) -> None:
             "'{\"elapsed_us\": \\x1b\\x00'",
         ),
     ]
-    assert [record.case for record in of_kind(rig.book.records, SeriesRecord)] == ["good"]
-    assert [record.needs for record in of_kind(rig.book.records, OmissionRecord)] == ["/dev/udmabuf"]
+    assert [record.case for record in records.of_kind(rig.book.records, records.SeriesRecord)] == ["good"]
+    assert [record.needs for record in records.of_kind(rig.book.records, records.OmissionRecord)] == ["/dev/udmabuf"]
 
 
 def test_a_machine_that_dies_takes_only_its_own_cases(rig: Rig) -> None:
@@ -273,7 +263,7 @@ def test_a_machine_that_dies_takes_only_its_own_cases(rig: Rig) -> None:
     )
     died = "the guest died: a signal ended it"
     assert rig.failures() == [("first", "b", died), ("first", "c", died), ("first", "d", died)]
-    measured = [(record.machine, record.case) for record in of_kind(rig.book.records, SeriesRecord)]
+    measured = [(record.machine, record.case) for record in records.of_kind(rig.book.records, records.SeriesRecord)]
     assert measured == [("first", "a"), ("second", "a")]
 
 
@@ -285,7 +275,7 @@ def test_a_program_that_hangs_ends_what_was_to_be_done_there(rig: Rig) -> None:
     )
     reason = "title of a: no end after 5 s, so no more is measured on this machine"
     assert rig.failures() == [("first", "a", reason), ("first", "b", reason)]
-    assert [record.machine for record in of_kind(rig.book.records, SeriesRecord)] == ["second"]
+    assert [record.machine for record in records.of_kind(rig.book.records, records.SeriesRecord)] == ["second"]
 
 
 def test_a_machine_that_dies_after_its_last_case(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +283,7 @@ def test_a_machine_that_dies_after_its_last_case(rig: Rig, monkeypatch: pytest.M
     monkeypatch.setattr(FakeTarget, "complaint", lambda target: target.must("die"))
     rig.run(Station("raw", FIRST, Holder.BLOCK, (case("a"),)))
     assert rig.failures() == [("first", "", "the guest died: a signal ended it")]
-    assert len(of_kind(rig.book.records, SeriesRecord)) == 1
+    assert len(records.of_kind(rig.book.records, records.SeriesRecord)) == 1
 
 
 def test_an_act_that_fails_ends_what_was_to_be_done_there(rig: Rig) -> None:
@@ -310,7 +300,7 @@ def test_what_the_kernel_complains_of_is_recorded(rig: Rig) -> None:
     """With the machine."""
     rig.warning = "WARNING: at queue/queue.c"
     rig.run(Station("raw", FIRST, Holder.BLOCK, (case("a"),)))
-    (complaint,) = of_kind(rig.book.records, ComplaintRecord)
+    (complaint,) = records.of_kind(rig.book.records, records.ComplaintRecord)
     assert (complaint.machine, complaint.text) == ("first", "WARNING: at queue/queue.c")
 
 

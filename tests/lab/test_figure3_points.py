@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The points of reads on hardware: what a timeline and trace events say, recorded and crooked ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Small files of a guest: what the agent answers is what a caller gets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

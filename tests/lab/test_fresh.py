@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """scripts/test-fresh.sh leaves nothing behind, however it ends; debootstrap is played."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`make` and `make install`: where things go; what would build or install is played."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

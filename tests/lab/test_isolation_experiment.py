@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The experiment isolation: its plan, the load that it runs, and what it makes of records."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Which kernels the lab takes, and how it builds the module for them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The search of the kernel log."""
 
-from __future__ import annotations
-
 import pytest
 
 from chario_lab.kmsg import KernelComplaint, LogRecord, check, complaints, forbidden_lines, parse_record

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A guest that does not come up is started once more, and no more than that."""
 
-from __future__ import annotations
-
 from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path

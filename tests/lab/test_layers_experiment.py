@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The experiment layers: its plan, and what it makes of records."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

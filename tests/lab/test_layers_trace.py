@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Traces of function_graph: recorded ones, and crooked ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

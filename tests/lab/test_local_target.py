@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A drive of this machine on loan: which are refused, and what is undone, in which order, however a run ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The list of mutations, and the parts of its runner that need neither a guest nor a build."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -28,16 +26,14 @@ from chario_lab.testing.areas import select as select_tests
 
 TOP = Path(__file__).resolve().parents[2]
 LIST = """
-[[mutant]]
-name = "first"
+[first]
 why = "Data are lost."
 file = "lib/a.c"
 find = "x = 1;"
 replace = "x = 2;"
 unit = "a"
 
-[[mutant]]
-name = "second"
+[second]
 why = "Data are lost."
 file = "kernel/b.c"
 find = "y"
@@ -46,8 +42,9 @@ guest = "test_b.py::test_c[512]"
 """
 # What a list says wrong, and a part of what is said about it.
 WRONG = {
-    "[[mutant]": "no TOML",
-    'mutant = ["a"]': "[[mutant]]",
+    "[mutant": "no TOML",
+    'mutant = ["a"]': "write [mutant]",
+    LIST.replace("[second]", "[first]"): "no TOML",
     LIST.replace('why = "Data are lost."\n', ""): "missing: why",
     LIST.replace('unit = "a"\n', ""): "one of unit and guest",
     LIST.replace('unit = "a"', 'unit = "a"\nguest = "b"'): "one of unit and guest",

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The lab's own apt: what it reads of the machine's set-up, and what it makes of it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Which files of tests can share a guest, and where each finds its drives."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from chario_lab.guest.spec import MOST_DRIVES, GuestSpec, Nvme, check

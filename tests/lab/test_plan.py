@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The QEMU command line of a guest, without QEMU."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What QEMU's trace of a controller says, and the guest that is fit to sleep."""
 
-from __future__ import annotations
-
 import pytest
 
 from chario_lab.guest.power import Event, parse_event

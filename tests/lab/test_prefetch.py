@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`make prefetch` fetches all that checks and tests download: nothing can be fetched that it does not know."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Which QEMU the lab takes, and when it trusts KVM."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Callable
 from pathlib import Path

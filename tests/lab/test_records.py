@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Records: what is written comes back, and what cannot be read is said."""
 
-from __future__ import annotations
-
 import lzma
 import resource
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Two runs beside each other: which calls cost the same again, and what is said of those that do not."""
 
-from __future__ import annotations
-
 import pytest
 
 from chario_lab.counting.series import Operation

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The report without its drawings: chapters, gaps, the page and its Markdown."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Sequence

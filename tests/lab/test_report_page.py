@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The report as it is drawn: made by the environment that draws, opened in a browser."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

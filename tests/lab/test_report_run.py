@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Running all experiments: what ends one of them does not end the others, and what was said is kept."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager

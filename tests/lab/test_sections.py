@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What experiments make of records: figures, and whether a paper's sentences hold."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """scripts/setup.sh on machines that lack things, played by programs of the same names."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`make guest` without a terminal."""
 
-from __future__ import annotations
-
 import io
 from unittest.mock import Mock
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The tiers of tests: what is selected, what is left out and said, and that nothing passes by not running."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Programs for guests: which packages are unpacked together."""
 
-from __future__ import annotations
-
 from chario_lab.guest.tools import with_libraries
 
 NEEDS = {

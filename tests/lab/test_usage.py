@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Figures of a series that nothing counts, as on hardware, and the section that shows them."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Sequence

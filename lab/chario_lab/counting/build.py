@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Compiles the counting plugin and the guest's program, cached by content."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import subprocess

@@ -4,8 +4,6 @@
 The program brackets each operation with markers (lab/bench/marker.h), which the plugin recognises.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

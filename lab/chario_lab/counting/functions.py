@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Which layer each function of chario.ko belongs to."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Which layer a symbol of the guest's kernel belongs to, and what is watched there."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -15,11 +13,7 @@ IDLE = "idle"
 
 WATCH_NONE, WATCH_IRQ, WATCH_TICK, WATCH_SWITCH, WATCH_STORES, WATCH_COPY, WATCH_FILL = range(7)
 
-WATCHED = {
-    "common_interrupt": WATCH_IRQ,
-    "sysvec_apic_timer_interrupt": WATCH_TICK,
-    "__switch_to_asm": WATCH_SWITCH,
-}
+WATCHED = {"common_interrupt": WATCH_IRQ, "sysvec_apic_timer_interrupt": WATCH_TICK, "__switch_to_asm": WATCH_SWITCH}
 
 # Points of a call (lab/plugin/points.h). The plugin finds the first two by itself; a function is another one's begin.
 DOORBELL, WAKE, INTERRUPT, HANDLER, OWN_POINTS = range(1, 6)

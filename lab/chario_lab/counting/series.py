@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads what the counting plugin wrote (lab/plugin/record.h)."""
 
-from __future__ import annotations
-
 import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

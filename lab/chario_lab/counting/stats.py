@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """From the counts of single operations to the figures of a case."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence

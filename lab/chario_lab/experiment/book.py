@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Where the records of experiments are kept, and how a run of one begins."""
 
-from __future__ import annotations
-
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path

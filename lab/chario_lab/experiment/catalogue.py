@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """All experiments that make a part of the report."""
 
-from __future__ import annotations
-
 from chario_lab.experiment.spec import Experiment
 from chario_lab.experiments import blocksizes, commands, figure3, isolation, layers, table1
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """All that is known of one experiment: what it has shown, on what, and what is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The commands `chario-lab list` and `chario-lab run`."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from contextlib import nullcontext

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a machine that failed has said, kept beside the records: the folder of its run is removed some day."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from pathlib import Path

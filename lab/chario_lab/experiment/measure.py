@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Measures one case on a machine that is ready for it."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What is shown of an experiment, whichever way: in a terminal, as Markdown, as a page, as a picture."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A run of one experiment, from its first record to its last."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path

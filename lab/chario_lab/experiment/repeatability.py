@@ -6,8 +6,6 @@ difference lies says what was different: pages that are neighbours or not, a thr
 a timer that was set anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

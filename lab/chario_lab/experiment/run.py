@@ -6,8 +6,6 @@ or on which a program hangs takes the rest of its own cases with it, but not tho
 machine that died has said is kept beside the records.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 

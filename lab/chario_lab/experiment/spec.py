@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What an experiment is: what it does, and what is shown of its records."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Shows a chapter in a terminal; pictures are for the page."""
 
-from __future__ import annotations
-
 from rich import box
 from rich.console import Console
 from rich.table import Table as Grid

@@ -6,8 +6,6 @@ What one costs is learnt from a program that computes and never calls the kernel
 kernel does meanwhile, it does for ticks.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a MiB costs the machine: figures of a series of calls, whichever way they went."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass

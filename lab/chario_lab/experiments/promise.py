@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What CharIO says beforehand that a call will take."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chario_lab.target.target import Target

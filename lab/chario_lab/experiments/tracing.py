@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Linux's tracing, as several experiments use it: that it is there, and that a trace is whole."""
 
-from __future__ import annotations
-
 import re
 
 from chario_lab.target.target import TargetError

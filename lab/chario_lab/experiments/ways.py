@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The ways by which a program moves data to and from a drive, as the papers compare them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ QEMU with a code that nothing else gives.  The verdict holds until the host
 boots again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -8,8 +8,6 @@ tick any more, whoever waits for a device waits for ever.  No guest can do that
 to itself.
 """
 
-from __future__ import annotations
-
 import re
 import time
 

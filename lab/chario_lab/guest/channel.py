@@ -6,8 +6,6 @@ When the line is cut - the guest panicked, QEMU died - every request that
 still waits fails at once, and so does every later one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -11,8 +11,6 @@ names a folder, each guest of that kernel leaves its counters there:
 A guest that dies, or that a test kills, takes its counters with it.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

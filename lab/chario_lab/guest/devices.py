@@ -5,8 +5,6 @@ All of it goes through sysfs, so that a test of the module does not depend on
 the programs that are tested elsewhere.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import time

@@ -18,8 +18,6 @@ Not possible with QEMU's controller: a subsystem reset (CAP.NSSRS is 0), a
 drive with MSI but without MSI-X, savevm with an NVMe drive.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 

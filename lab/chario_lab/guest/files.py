@@ -11,8 +11,6 @@ a drive for instance, is a matter for Guest.run().  What the guest refuses is
 raised here as the OSError that it was there.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 

@@ -4,8 +4,6 @@
 get_fsx()    the program, fetched and compiled unless the cache has it
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from chario_lab.crates import install

@@ -6,8 +6,6 @@ is named by the hash of all that is in it, so it is built once per kernel and
 is never stale.  The agent is compiled once for its content.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import lzma

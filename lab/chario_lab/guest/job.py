@@ -57,14 +57,7 @@ class Result:
 
 def result_from(command: str, record: dict[str, Any]) -> Result:
     """Read the agent's report."""
-    return Result(
-        command,
-        record["rc"],
-        record["stdout"],
-        record["stderr"],
-        record["timed_out"],
-        record["stuck"],
-    )
+    return Result(command, record["rc"], record["stdout"], record["stderr"], record["timed_out"], record["stuck"])
 
 
 class Job:

@@ -10,8 +10,6 @@ files.  The drives' files go when the guest does; the rest is kept for a human,
 for the newest runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

@@ -7,8 +7,6 @@ seconds, so a search takes a while: do it once, at the end, after the module
 has been unloaded.
 """
 
-from __future__ import annotations
-
 from chario_lab.guest.session import Guest
 from chario_lab.kmsg import KernelComplaint
 

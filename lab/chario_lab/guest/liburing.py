@@ -4,8 +4,6 @@
 get_liburing_tests()    the folder that has them, fetched and compiled unless the cache has it
 """
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import tempfile

@@ -5,8 +5,6 @@ Everything here is pure: a specification (spec.py) and a description of the
 host go in, a list of strings comes out.  Nothing is started, opened or created.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

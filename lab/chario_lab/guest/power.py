@@ -14,8 +14,6 @@ was started from memory, /run, goes on, and BUSYBOX, which is there, starts;
 whatever touches another file never ends.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import dataclass

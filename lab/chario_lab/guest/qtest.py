@@ -6,8 +6,6 @@ guest and while it runs: a test can disable a controller behind its driver's
 back.  Addresses are physical; Guest-side helpers know where a BAR is.
 """
 
-from __future__ import annotations
-
 import socket
 
 ANSWER_LIMIT_S = 30.0
@@ -47,10 +45,6 @@ class QTest:
     def writel(self, address: int, value: int) -> None:
         """Write 32 bits."""
         self.command(f"writel {address:#x} {value:#x}")
-
-    def writeq(self, address: int, value: int) -> None:
-        """Write 64 bits."""
-        self.command(f"writeq {address:#x} {value:#x}")
 
     def read(self, address: int, size_bytes: int) -> bytes:
         """Read memory."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A running guest, as tests and commands see it."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import contextlib
 import shutil

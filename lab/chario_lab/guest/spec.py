@@ -16,8 +16,6 @@ A drive that is not NVMe has one disk, with the names that a namespace 1 would h
     SdCard         host controller "nv3" on root port "rp3", device "nv3n1", block node "nv3n1"
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -12,8 +12,6 @@ guest's too, are never covered.
 Every set of packages is in Tools, so that `make prefetch` knows them all.
 """
 
-from __future__ import annotations
-
 import platform
 import shutil
 from collections.abc import Callable, Sequence

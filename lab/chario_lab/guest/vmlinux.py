@@ -7,8 +7,6 @@ instead.  Where the kernel has no such entry, or is packed in a way that Python
 does not know, the bzImage is as good, only slower.
 """
 
-from __future__ import annotations
-
 import hashlib
 import lzma
 import os

@@ -4,8 +4,6 @@
 The list is tests/mutants/*.toml.  Each test is first seen to pass without a mistake.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Sequence

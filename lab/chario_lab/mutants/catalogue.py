@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Mutations as tests/mutants/*.toml has them: reading, choosing, applying them.
 
-[[mutant]]
-name = "transfer-forgets-fua"        # unique
+[transfer-forgets-fua]               # its name, unique
 why = "Stores commit by it."         # what a user would lose
 file = "kernel/front/transfer.c"     # below the top of the tree
 find = "a part of the file that is there once"
@@ -10,8 +9,6 @@ replace = "what stands there instead"
 unit = "store-cuts"                  # a test of Meson that must then fail,
 guest = "test_x.py::test_y[512]"     # or one of tests/guest
 """
-
-from __future__ import annotations
 
 import fnmatch
 import tomllib
@@ -21,7 +18,9 @@ from enum import Enum
 from pathlib import Path
 
 UNIT, GUEST = "unit", "guest"
-TEXTS = ("name", "why", "file", "find", "replace")
+TEXTS = ("why", "file", "find", "replace")
+# What sweep.py keeps beside the mutants.
+SWEPT = "equivalent"
 SEARCHED = ("kernel/", "lib/", "cli/")
 
 
@@ -69,11 +68,10 @@ class Outcome(Enum):
         return self is Outcome.KILLED
 
 
-def read_entry(entry: object, source: str) -> Mutation:
+def read_entry(name: str, entry: object, source: str) -> Mutation:
     """One table of a list."""
     if not isinstance(entry, dict):
-        raise MutantError(f"{source}: a mutant is a table: write [[mutant]]")
-    name = entry.get("name", "a mutant without a name")
+        raise MutantError(f"{source}: {name}: a mutant is a table: write [{name}]")
     missing = [key for key in TEXTS if not isinstance(entry.get(key), str)]
     kinds = [kind for kind in (UNIT, GUEST) if isinstance(entry.get(kind), str)]
     unknown = sorted(set(entry) - {*TEXTS, UNIT, GUEST})
@@ -86,17 +84,17 @@ def read_entry(entry: object, source: str) -> Mutation:
         raise MutantError(f"{source}: {name} changes nothing: find and replace are the same")
     if not entry["file"].startswith(SEARCHED):
         raise MutantError(f"{source}: {name}: the file {entry['file']} is in none of {', '.join(SEARCHED)}")
-    name, why, file, find, replace = (str(entry[key]) for key in TEXTS)
+    why, file, find, replace = (str(entry[key]) for key in TEXTS)
     return Mutation(name, why, file, find, replace, Killer(kinds[0], entry[kinds[0]]))
 
 
 def parse(text: str, source: str) -> list[Mutation]:
     """The mutations of a list."""
     try:
-        entries = tomllib.loads(text).get("mutant", [])
+        entries = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise MutantError(f"{source} is no TOML: {error}") from None
-    return [read_entry(entry, source) for entry in entries]
+    return [read_entry(name, entry, source) for name, entry in entries.items() if name != SWEPT]
 
 
 def read_all(folder: Path) -> list[Mutation]:

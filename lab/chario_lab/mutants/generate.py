@@ -5,8 +5,6 @@ The sources are as clang-format leaves them, and that is all that is known of C 
 begins with a brace in the first column, and a condition stands in one pair of parentheses.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ change nothing a test could see are in tests/mutants/equivalent.toml, with the r
 that list that fits no mutation, or one that a test kills, is an error.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import hashlib
 import json

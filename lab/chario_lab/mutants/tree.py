@@ -5,8 +5,6 @@ The checkout itself is never changed.  The copy stays from run to run, so that o
 changed is built again; files whose content is the same are left as they are.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

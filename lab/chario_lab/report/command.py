@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command `chario-lab report`: one page of all experiments, which it runs before if it is told to."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Sequence

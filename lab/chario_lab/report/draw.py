@@ -8,8 +8,6 @@ Each column becomes a chart of its own beside the others.  Names stand in the or
 Altair and vl-convert are in the environment that `scripts/setup.sh --report` makes, and in no other.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The report as one page: all that it needs is in it, and there is no program in it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from itertools import groupby

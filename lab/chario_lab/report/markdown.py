@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The report as Markdown, which refers to the pictures."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What things are called in a report: files of pictures, places on the page, outcomes of verdicts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

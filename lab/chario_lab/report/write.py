@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Writes a report into a folder: report.html, report.md, and the pictures in plots."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

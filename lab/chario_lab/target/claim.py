@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Keeps others from the disks of a drive that is about to be overwritten."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from contextlib import suppress

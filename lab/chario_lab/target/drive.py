@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """An NVMe drive of this machine, as sysfs shows it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A guest as a target: everything is emulated, and every instruction is counted."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -5,8 +5,6 @@ The notes survive a run that was killed.  The next run finds them and gives back
 killed one has left running: see turn.py.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -7,8 +7,6 @@
 However the block ends, the drive goes back to the driver that it had.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What an experiment asks of the machine that it runs on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chario_lab.guest.spec import AhciDisk, Drive, GuestSpec, Namespace, Nvme, RegisterFile, SdCard, VirtioDisk

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Something that not every machine has."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Who has the drive of a target, and where it is found meanwhile."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Commands that run on this machine, and what a signal does to them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -9,8 +9,6 @@
 The drive changes hands as a user changes them: by the program chario.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from abc import ABC, abstractmethod

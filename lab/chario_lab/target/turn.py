@@ -4,8 +4,6 @@
 A run that was killed may leave programs that still wait for its drive, and write to it when it answers.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal

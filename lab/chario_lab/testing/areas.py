@@ -11,8 +11,6 @@ program in tests/guest/src selects the files that show or use it.
                                           each source that is in no area
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -7,8 +7,6 @@
 The network is out of its reach: it knows the address of no host.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What has changed in this checkout: the paths that differ from a base, and what that base is."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """chario-lab check: runs a tier of tests, and says what it ran, what it left out and why, and what each stage took."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

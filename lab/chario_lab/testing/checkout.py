@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The files of a checkout and what is in them: git's, and new ones that it does not ignore."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ The objects are those of the module that guests load: what has been built from
 the same content is not built again.
 """
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys

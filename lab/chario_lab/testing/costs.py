@@ -10,8 +10,6 @@ test that waits for a deadline is idle, and so is one that waits for a processor
 because the machine is busy, so compare tables of one machine and one load.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Generator

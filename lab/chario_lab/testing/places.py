@@ -5,8 +5,6 @@ Where booting is dear, one guest has the drives of many files, and each file
 knows which of them is its first.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A run of table1 as it would be recorded, for tests of what is shown of records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from chario_lab.counting.layers import USER
@@ -15,13 +13,7 @@ from chario_lab.testing.series import operation, record
 RELEASE = "6.1.0-56-amd64"
 # A way that fails everywhere, and why.
 FAILED, REASON = "passthrough", "chario-bench: /dev/ng0n1: Invalid argument"
-SAID: dict[str, object] = {
-    "elapsed_us": 1000,
-    "idle_us": [200],
-    "user_us": [100],
-    "kernel_us": [700],
-    "cached_kib": 0,
-}
+SAID: dict[str, object] = {"elapsed_us": 1000, "idle_us": [200], "user_us": [100], "kernel_us": [700], "cached_kib": 0}
 
 
 def table1_run() -> Iterator[AnyRecord]:

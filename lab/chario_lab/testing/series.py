@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Records of measurements for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from chario_lab.counting.layers import LAYERS, USER, Symbol

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Stages of a run: programs that pass or fail, with what each took on the wall and on processors."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

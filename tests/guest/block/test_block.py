@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The block side: a disk as a block device, beside its character device, with what the drive has of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What the drive is asked to do: under the same commands it is the same with the block disk and with Linux's driver."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from bind_lab import Machine, MachineKeeper, keep
+from bind_lab import Machine, machine_keeper, plain_machine
 from traces import Event, trace
 
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 pytestmark = [
     pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation"),
@@ -47,17 +42,8 @@ COMMANDS = {
 BY_FILES = ("format", "fill", "trim")
 
 
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
-    """One guest for this file."""
-    with keep(kernel, module, DRIVES, cpus=cpus) as keeper:
-        yield keeper
-
-
-@pytest.fixture
-def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
-    """The guest; Linux's driver has the drive."""
-    return keeper.get(request)
+keeper = machine_keeper(DRIVES)
+machine = plain_machine()
 
 
 def kind_of(event: Event) -> str:

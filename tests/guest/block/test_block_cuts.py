@@ -7,8 +7,6 @@ are killed, CUT_PLACES=N after how many flushes of each a cut is tried, and at h
 tests print the seed of their dice.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -5,8 +5,6 @@ A device of the device mapper that has several pieces of the block disk sends a 
 piece, all at once, and the block layer makes as few requests of them as it may.
 """
 
-from __future__ import annotations
-
 import struct
 import threading
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@
 The block layer gives memory away when it is told of the end of a request, so it is told when the drive has let go.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,10 +27,7 @@ pytestmark = [
 
 STALLS, GOES = range(2)
 KIB, MIB = 1 << 10, 1 << 20
-DRIVES = (
-    Nvme("stalls", (Namespace(64, backing=Throttle()),)),
-    Nvme("goes", (Namespace(64),)),
-)
+DRIVES = (Nvme("stalls", (Namespace(64, backing=Throttle()),)), Nvme("goes", (Namespace(64),)))
 SETUP = Setup(drives=DRIVES)
 BLOCK = f"{NODE}b"
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The block side behind an IOMMU, which is strict: what a bio has given back, no drive reaches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

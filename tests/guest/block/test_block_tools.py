@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The block side in the hands of a user: chario bind --block, names that udev gives, and uses that are seen."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, OK, PARTITION, Machine, MachineKeeper, keep
+from bind_lab import FAILED, OK, PARTITION, Machine, machine_keeper, plain_machine
 from block_side import set_regions
 from programs import TOP
 
 from chario_lab.guest.devices import bdf
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 pytestmark = [
     pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation"), pytest.mark.stock,
@@ -33,17 +29,8 @@ MIB = 1 << 20
 PART_MIB = 64
 
 
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
-    """One guest for this file."""
-    with keep(kernel, module, DRIVES, "modprobe dm_mod && mkdir -p /run/mnt", cpus=cpus) as keeper:
-        yield keeper
-
-
-@pytest.fixture
-def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
-    """The guest, for one test; Linux's driver has all drives."""
-    return keeper.get(request)
+keeper = machine_keeper(DRIVES, "modprobe dm_mod && mkdir -p /run/mnt")
+machine = plain_machine()
 
 
 def bind(machine: Machine, drive: int, *words: str) -> list[str]:

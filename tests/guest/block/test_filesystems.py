@@ -4,8 +4,6 @@
 A failure of fsx shows its command, which has the seed: with that, fsx makes the same calls again.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

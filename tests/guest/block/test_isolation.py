@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Isolation: while urgent calls go on, the drive has a few block commands at most, and the block side goes on."""
 
-from __future__ import annotations
-
 import pytest
 from block_side import enable
 from rig import CALL_LIMIT_S, Rig, results
@@ -21,10 +19,7 @@ KIB = 1 << 10
 MANY = 10_000
 # Commands take so long that those of the block side pile up.
 SLOW = NullCo(latency_us=200)
-DRIVES = (
-    Nvme("own", (Namespace(256, backing=SLOW),)),
-    Nvme("shared", (Namespace(256, backing=SLOW),), max_ioqpairs=4),
-)
+DRIVES = (Nvme("own", (Namespace(256, backing=SLOW),)), Nvme("shared", (Namespace(256, backing=SLOW),), max_ioqpairs=4))
 SETUP = Setup(drives=DRIVES)
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Regions of a disk and confined files: each reaches its bytes and no other, whatever is tried."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator
@@ -105,21 +103,15 @@ def changed():
 @pytest.mark.parametrize("way", OPEN)
 def test_it_is_a_disk_of_its_own(rig: Rig, disk: str, way: str) -> None:
     """Its size, its offsets and its end are its own; its bytes are those of the disk."""
-    answers = run(
-        rig,
-        disk,
-        MARK
-        + OPEN[way]
-        + CHANGED
-        + """
+    script = """
 answers = [size_of(part), place_of(part), write(part, 0, LENGTH, 2), changed()]
 answers += [write(part, LENGTH - 8 * KIB, 64 * KIB, 3), write(part, LENGTH, 4096, 4), len(read(part, LENGTH, 4096))]
 answers += [len(read(part, LENGTH - 4096, 64 * KIB)), read(part, 0, 4096) == bytes([2]) * 4096, changed()]
 os.lseek(part, -4096, os.SEEK_END)
 answers += [os.write(part, aligned(4096, 5)), outcome(os.write, part, aligned(4096, 6)), outcome(os.fsync, part)]
 print(json.dumps(answers))
-""",
-    )
+"""
+    answers = run(rig, disk, MARK + OPEN[way] + CHANGED + script)
     number = 7 if way == "region" else 0
     assert answers[:4] == [[LENGTH, LENGTH], [number, FIRST, LENGTH], LENGTH, [[FIRST, FIRST + LENGTH]]]
     assert answers[4:10] == [8 * KIB, "ENOSPC", 0, 4096, True, [[FIRST, FIRST + LENGTH]]]
@@ -211,10 +203,7 @@ def test_random_tables_are_refused_or_right(rig: Rig, disk: str) -> None:
 @pytest.mark.smoke
 def test_what_is_open_stays(rig: Rig, small: str) -> None:
     """A table that would change or take away a region that is open changes nothing; another one may come and go."""
-    answers = run(
-        rig,
-        small,
-        """
+    script = """
 reader = os.open(NODE, os.O_RDONLY)
 def nodes():
     return sorted(regions(DISK))
@@ -230,8 +219,8 @@ answers += [set_regions(confine(whole, 0, MIB), []), set_regions(whole, [(1, 0, 
 os.setresuid(65534, 65534, 65534)
 answers += [set_regions(reader, [])]
 print(json.dumps(answers))
-""",
-    )
+"""
+    answers = run(rig, small, script)
     both = [[1, 0, MIB], [2, MIB, MIB]]
     assert answers[:5] == [0, "EBUSY", "EBUSY", "EBUSY", both]
     assert answers[5:7] == [0, [both[0], [3, 2 * MIB, MIB]]]
@@ -240,10 +229,7 @@ print(json.dumps(answers))
 
 def test_writers_of_the_whole_and_of_a_part_exclude_each_other(rig: Rig, small: str) -> None:
     """Whoever writes to all of the disk and whoever writes to a region; several of one kind may."""
-    answers = run(
-        rig,
-        small,
-        """
+    script = """
 reader = os.open(NODE, os.O_RDONLY)
 set_regions(reader, [(1, 0, MIB), (2, MIB, MIB)])
 def opens(*nodes):
@@ -258,17 +244,14 @@ print(json.dumps([
     opens(("p1", W), ("", W), ("", R), ("p2", W), ("p1", os.O_WRONLY)),
     opens(("", R), ("p1", W)), opens(("p1", R), ("", W)),
 ]))
-""",
-    )
+"""
+    answers = run(rig, small, script)
     assert answers == [[0, "EBUSY", 0, 0], [0, "EBUSY", 0, 0, 0], [0, 0], [0, 0]]
 
 
 def test_a_confined_file_is_all_that_its_holder_has(rig: Rig, small: str) -> None:
     """It cannot be opened anew, widened, pin, record or set regions; a file for reading makes no writer."""
-    answers = run(
-        rig,
-        small,
-        """
+    script = """
 whole, reader = os.open(NODE, os.O_RDWR), os.open(NODE, os.O_RDONLY)
 part = confine(whole, MIB, MIB)
 ranges = [(0, MIB + 512), (512, MIB), (MIB, 512), (0, 0), (1, 512), (0, 513)]
@@ -289,18 +272,15 @@ import stat
 status = os.fstat(part)
 answers += [stat.S_ISCHR(status.st_mode), status.st_rdev == os.stat(NODE).st_rdev, os.get_inheritable(part)]
 print(json.dumps(answers))
-""",
-    )
+"""
+    answers = run(rig, small, script)
     assert answers[:10] == ["EINVAL"] * 9 + ["ENXIO"]
     assert answers[10:] == ["EPERM"] * 4 + [0, 0] + ["EBADF"] * 3 + [512, "EINVAL", True, True, False]
 
 
 def test_a_confined_file_keeps_locks_and_claims(rig: Rig, small: str) -> None:
     """What its parent holds stays until it is closed, too; a process without rights writes through it meanwhile."""
-    answers = run(
-        rig,
-        small,
-        """
+    script = """
 reader = os.open(NODE, os.O_RDONLY)
 set_regions(reader, [(1, 0, MIB), (2, MIB, MIB)])
 def lock(fd):
@@ -324,17 +304,14 @@ os.close(part)
 other = os.open(NODE + "p1", os.O_RDWR)
 answers += [lock(other)]
 print(json.dumps(answers))
-""",
-    )
+"""
+    answers = run(rig, small, script)
     assert answers == [True, False, "EBUSY", "EBUSY", True, True, 0, "EBUSY", True]
 
 
 def test_a_long_chain_keeps_no_files(rig: Rig, small: str) -> None:
     """A file that is confined again and again keeps one file open, and none between: those would have no limit."""
-    grown, place = run(
-        rig,
-        small,
-        """
+    script = """
 def files():
     return int(open("/proc/sys/fs/file-nr").read().split()[0])
 whole = os.open(NODE, os.O_RDWR)
@@ -344,18 +321,14 @@ for turn in range(3000):
     os.close(part)
     part = narrower
 print(json.dumps([files() - before, place_of(part)]))
-""",
-    )
+"""
+    grown, place = run(rig, small, script)
     assert grown < 1000 and place == [0, 0, MIB]
 
 
 def test_a_part_of_a_block_loses_no_write(rig: Rig, disk: str) -> None:
     """One file writes a byte of a block again and again, another one the whole block: none takes back the other's."""
-    lost = run(
-        rig,
-        disk,
-        OPEN["region"]
-        + """
+    script = """
 import threading
 parts, at, done = os.open(NODE + "p7", os.O_RDWR), 64 * KIB, threading.Event()
 assert any_size(parts) == 0
@@ -373,8 +346,8 @@ for turn in range(600):
 done.set()
 writer.join()
 print(json.dumps(lost))
-""",
-    )
+"""
+    lost = run(rig, disk, OPEN["region"] + script)
     assert lost == []
 
 

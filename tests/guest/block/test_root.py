@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A machine whose root file system is on a block disk: the hook of initramfs-tools, and the way back."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Programs of 32 bits on a kernel of 64: the contract and the buffers, by the tests that 64-bit programs pass."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Files of any size: every byte is where it belongs, whoever writes beside it, and none is lost at the end."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 
@@ -35,6 +33,11 @@ def disk(any_size=True, flags=os.O_RDWR):
 def read(fd, length, at):
     with mmap.mmap(-1, length + 1024) as pages, memoryview(pages)[1024:] as memory:
         return bytes(memory[: os.preadv(fd, [memory], at)])
+def outcome(call, *values):
+    try:
+        return call(*values)
+    except OSError as error:
+        return errno.errorcode[error.errno]
 def fork():
     import ctypes
     pid = os.fork()
@@ -51,11 +54,7 @@ def run(guest: Guest, node: str, script: str) -> object:
 
 def test_random_calls_against_a_model(guest: Guest, disk: str) -> None:
     """Writes and reads of 1 byte to 300 KiB anywhere in 2 MiB; two files see the same."""
-    assert (
-        run(
-            guest,
-            disk,
-            """
+    script = """
 import random
 rng = random.Random(7)
 size = 2 << 20
@@ -79,10 +78,8 @@ for step in range(400):
     at = (at + length) % size
 assert read(disk(False), size, 0) == model
 print(json.dumps("done"))
-""",
-        )
-        == "done"
-    )
+"""
+    assert run(guest, disk, script) == "done"
 
 
 @pytest.mark.smoke
@@ -92,18 +89,15 @@ def test_small_writes_are_gathered(guest: Guest, disk: str) -> None:
     expected = 7 + 1 + 1
     for _ in range(5):  # on a busy host the writer can stand still for so long that a part is written before
         before = counters(guest, disk)
-        run(
-            guest,
-            disk,
-            """
+        script = """
 fd = disk()
 for i in range(1000):
     assert os.write(fd, bytes([i % 251]) * 1000) == 1000
 os.fsync(fd)
 assert os.pread(fd, 3000, 998500) == b"\\xf5" * 500 + b"\\xf6" * 1000 + os.pread(fd, 1500, 1000000)
 print(1)
-""",
-        )
+"""
+        run(guest, disk, script)
         writes = grown(guest, disk, before)["write_commands"]
         assert writes >= expected
         if writes == expected:
@@ -113,10 +107,7 @@ print(1)
 
 def test_what_was_gathered_comes_before_what_is_not(guest: Guest, disk: str) -> None:
     """A large write, and a read, of a block of which a part has been gathered: bytes are those of the last write."""
-    assert run(
-        guest,
-        disk,
-        """
+    script = """
 fd = disk()
 large = mmap.mmap(-1, 256 << 10)
 large.write(b"l" * len(large))
@@ -127,17 +118,13 @@ with mmap.mmap(-1, 65536) as memory:
 os.pwrite(fd, large, 0)
 os.fsync(fd)
 print(json.dumps([seen.decode(), set(read(disk(False), 256 << 10, 0)) == {ord("l")}]))
-""",
-    ) == ["smalll", True]
+"""
+    assert run(guest, disk, script) == ["smalll", True]
 
 
 def test_neighbours_in_one_block(guest: Guest, disk: str) -> None:
     """Eight processes write a part each of the same blocks, others whole blocks beside them: nothing is lost."""
-    assert (
-        run(
-            guest,
-            disk,
-            """
+    script = """
 block = 4096
 children = []
 os.pwrite(disk(False), bytes(64 * block), 0)
@@ -166,10 +153,8 @@ for index in range(4):
         assert data[place + 1 : place + block // 8 - 2] == bytes([n * 20 + 20]) * (block // 8 - 3)
         assert data[place] == 0 and data[place + block // 8 - 2 : place + block // 8] == bytes(2)
 print(json.dumps("done"))
-""",
-        )
-        == "done"
-    )
+"""
+    assert run(guest, disk, script) == "done"
 
 
 def test_whole_writers_of_the_same_block(guest: Guest, disk: str) -> None:
@@ -177,11 +162,7 @@ def test_whole_writers_of_the_same_block(guest: Guest, disk: str) -> None:
 
     The strict writer stands still while the block is looked at: the emulated drive may tear a read beside a write.
     """
-    assert (
-        run(
-            guest,
-            disk,
-            """
+    script = """
 import signal
 block = 4096
 os.pwrite(disk(False), bytes(block), 0)
@@ -209,10 +190,8 @@ for turn in range(200):
 os.kill(pid, 9)
 os.waitpid(pid, 0)
 print(json.dumps("done"))
-""",
-        )
-        == "done"
-    )
+"""
+    assert run(guest, disk, script) == "done"
 
 
 @pytest.fixture(name="any_disk")
@@ -235,11 +214,7 @@ def test_ordinary_tools(guest: Guest, any_disk: str) -> None:
 
 def test_a_killed_writer_loses_nothing_it_wrote(guest: Guest, disk: str) -> None:
     """What write() has taken is on the disk when the process has gone; and a second later without a close."""
-    assert (
-        run(
-            guest,
-            disk,
-            """
+    script = """
 import signal, time
 ready, told = os.pipe()
 pid = fork()
@@ -261,87 +236,58 @@ for _ in range(600):
 else:
     raise AssertionError("never written")
 print(json.dumps("done"))
-""",
-        )
-        == "done"
-    )
+"""
+    assert run(guest, disk, script) == "done"
 
 
 def test_end_of_the_disk(guest: Guest, disk: str) -> None:
     """Bytes up to the last one, none behind it."""
-    assert run(
-        guest,
-        disk,
-        """
+    script = """
 fd = disk()
 end = os.lseek(fd, 0, os.SEEK_END)
 answers = [os.pwrite(fd, b"z" * 100, end - 10), os.pread(fd, 100, end - 10).decode()]
-for call in (lambda: os.pwrite(fd, b"z", end), lambda: fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 4)),
-             lambda: fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 0))):
-    try:
-        answers.append(call())
-    except OSError as error:
-        answers.append(errno.errorcode[error.errno])
+answers.append(outcome(os.pwrite, fd, b"z", end))
+for flags in (4, 0):
+    answers.append(outcome(fcntl.ioctl, fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, flags)))
 answers.append(len(os.pread(fd, 5, end)))
 print(json.dumps(answers))
-""",
-    ) == [10, "z" * 10, "ENOSPC", "EINVAL", "EBUSY", 0]
+"""
+    assert run(guest, disk, script) == [10, "z" * 10, "ENOSPC", "EINVAL", "EBUSY", 0]
 
 
 def test_nothing_is_appended(guest: Guest, disk: str) -> None:
     """Behind the end there is no room: ENOSPC by each way in, and the start of the disk stays what it was."""
-    assert run(
-        guest,
-        disk,
-        """
+    script = """
 page = mmap.mmap(-1, 4096)
 os.pwrite(disk(False), page, 0)
 page.write(b"z" * 4096)
 answers = []
-def attempt(call):
-    try:
-        answers.append(call())
-    except OSError as error:
-        answers.append(errno.errorcode[error.errno])
 for any_size in (False, True):
     fd, plain = disk(any_size, os.O_RDWR | os.O_APPEND), disk(any_size)
-    attempt(lambda: os.write(fd, page))
-    attempt(lambda: os.writev(fd, [page]))
-    attempt(lambda: os.pwritev(plain, [page], 0, os.RWF_APPEND))
+    answers.append(outcome(os.write, fd, page))
+    answers.append(outcome(os.writev, fd, [page]))
+    answers.append(outcome(os.pwritev, plain, [page], 0, os.RWF_APPEND))
     answers.append(len(os.read(fd, 4096)))
     os.close(fd)
     os.close(plain)
 os.preadv(disk(False), [page], 0)
 print(json.dumps([answers, page[:] == bytes(4096)]))
-""",
-    ) == [["ENOSPC", "ENOSPC", "ENOSPC", 4096] * 2, True]
+"""
+    assert run(guest, disk, script) == [["ENOSPC", "ENOSPC", "ENOSPC", 4096] * 2, True]
 
 
 def test_the_strict_mode_stays_strict(guest: Guest, disk: str) -> None:
     """A file that has not asked gets EINVAL, also while another one has."""
-    assert run(
-        guest,
-        disk,
-        """
+    script = """
 other, fd = disk(), disk(False)
-answers = []
-for call in (lambda: os.pwrite(fd, b"z" * 100, 0), lambda: os.pread(fd, 4096, 100)):
-    try:
-        answers.append(call())
-    except OSError as error:
-        answers.append(errno.errorcode[error.errno])
-print(json.dumps(answers))
-""",
-    ) == ["EINVAL", "EINVAL"]
+print(json.dumps([outcome(os.pwrite, fd, b"z" * 100, 0), outcome(os.pread, fd, 4096, 100)]))
+"""
+    assert run(guest, disk, script) == ["EINVAL", "EINVAL"]
 
 
 def test_durable_writes(guest: Guest, disk: str) -> None:
     """O_DSYNC: nothing is gathered, each write is on the disk when it returns."""
-    assert (
-        run(
-            guest,
-            disk,
-            f"""
+    script = f"""
 fd, strict = disk(flags=os.O_RDWR | os.O_DSYNC), disk(False)
 for i in range(20):
     os.pwrite(fd, bytes([i]) * 777, i * 777)
@@ -350,41 +296,25 @@ for i in range(20):
 os.pwrite(fd, bytes({MIB}), 3)
 assert read(strict, {2 * MIB}, 0)[3 : {MIB} + 3] == bytes({MIB})
 print(json.dumps("done"))
-""",
-        )
-        == "done"
-    )
+"""
+    assert run(guest, disk, script) == "done"
 
 
 def test_a_flush_transfer_flushes(guest: Guest, disk: str) -> None:
     """CHARIO_TRANSFER_FLUSH on a file of any size: what has been gathered is on the disk, as after fsync."""
-    assert (
-        run(
-            guest,
-            disk,
-            """
+    script = """
 fd, strict = disk(), disk(False)
 os.pwrite(strict, bytes(4096), 0)
 os.pwrite(fd, b"f" * 100, 5)
 fcntl.ioctl(fd, 0xC420, struct.pack("=IIII6Q", 64, 2, 0, 0, *[0] * 6))
 print(json.dumps(os.pread(strict, 4096, 0).count(b"f")))
-""",
-        )
-        == 100
-    )
+"""
+    assert run(guest, disk, script) == 100
 
 
 def test_any_size_or_buffers(guest: Guest, disk: str) -> None:
     """A transfer would not see what has been gathered: a file has one or the other."""
-    assert run(
-        guest,
-        disk,
-        """
-def outcome(call, *values):
-    try:
-        return call(*values)
-    except OSError as error:
-        return errno.errorcode[error.errno]
+    script = """
 def create(fd):
     argument = bytearray(struct.pack("=4I3QIi2I", 56, 2, 0, 0, 0, 4096, 0, 0, 0, 0, 0))
     fcntl.ioctl(fd, 0xC410, argument)
@@ -396,42 +326,24 @@ ident = create(fd)
 answers = [outcome(any_size, fd)]
 fcntl.ioctl(fd, 0xC411, struct.pack("=II", 8, ident))
 print(json.dumps(answers + [outcome(any_size, fd), outcome(create, fd)]))
-""",
-    ) == ["EBUSY", None, "EBUSY"]
+"""
+    assert run(guest, disk, script) == ["EBUSY", None, "EBUSY"]
 
 
 def test_queues_of_one_command(fresh_guest: Launcher) -> None:
     """A part of a block cannot be changed with them: it is refused at once, not when bytes are to be written."""
     guest = fresh_guest(cpus=1, parameters="queue_depth=2", drives=(Nvme("shallow", (Namespace(64),)),))
     bind(guest, bdf(guest, 0))
-    assert (
-        run(
-            guest,
-            "/dev/chardisk0",
-            """
-answers = []
-try:
-    disk()
-except OSError as error:
-    answers.append(errno.errorcode[error.errno])
-try:
-    os.write(os.open("/sys/class/chario/chardisk0/any_size", os.O_WRONLY), b"1")
-except OSError as error:
-    answers.append(errno.errorcode[error.errno])
-print(json.dumps(answers))
-""",
-        )
-        == ["ENOTSUP"] * 2
-    )
+    script = """
+attribute = os.open("/sys/class/chario/chardisk0/any_size", os.O_WRONLY)
+print(json.dumps([outcome(disk), outcome(os.write, attribute, b"1")]))
+"""
+    assert run(guest, "/dev/chardisk0", script) == ["ENOTSUP"] * 2
 
 
 def test_memory_that_never_comes_holds_up_its_own_file_only(guest: Guest, disk: str) -> None:
     """300 writers wait for a page with bytes in hand: others' buffers are given back all the same."""
-    assert (
-        run(
-            guest,
-            disk,
-            """
+    script = """
 import ctypes, threading, time
 libc = ctypes.CDLL(None)
 libc.pwrite.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64]
@@ -467,10 +379,8 @@ else:
     raise AssertionError("never given back")
 print(json.dumps("done"), flush=True)
 os._exit(0)
-""",
-        )
-        == "done"
-    )
+"""
+    assert run(guest, disk, script) == "done"
 
 
 def test_their_memory_counts_as_locked(guest: Guest, disk: str) -> None:

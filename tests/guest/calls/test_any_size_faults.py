@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Files of any size when writers are killed and media fail: what write() has taken is written, or fsync() says no."""
 
-from __future__ import annotations
-
 import json
 import time
 
@@ -90,14 +88,7 @@ def test_a_kill_loses_nothing(rig: Rig, call: str, size: int) -> None:
     assert json.loads(job.wait().check().stdout) == size
 
 
-OUTCOME = """
-def outcome(call, *values):
-    try:
-        return call(*values)
-    except OSError as error:
-        return errno.errorcode[error.errno]
-"""
-LOST = f"""{OUTCOME}
+LOST = f"""
 fd = disk()
 os.pwrite(fd, b"x" * 4096, {BAD_WRITE})
 """
@@ -167,54 +158,42 @@ def test_what_cannot_be_read_is_not_written(rig: Rig) -> None:
     disk = rig.disk(BAD)
     before = rig.counters(disk)["write_commands"]
     script = f"fd = disk()\nos.pwrite(fd, b'x', {BAD_READ + 5})\nprint(json.dumps(outcome(os.fsync, fd)))"
-    assert run(rig, disk, OUTCOME + script) == "EIO"
+    assert run(rig, disk, script) == "EIO"
     assert rig.counters(disk)["write_commands"] == before
 
 
 def test_another_close_does_not_take_the_error(rig: Rig) -> None:
     """A child that inherits the file and exits: fsync still fails, once, and then the file is good again."""
-    assert run(
-        rig,
-        rig.disk(BAD),
-        LOST
-        + """
+    script = """
 pid = fork()
 if pid == 0:
     os._exit(0)
 os.waitpid(pid, 0)
 answers = [outcome(os.fsync, fd), outcome(os.fsync, fd), outcome(os.pwrite, fd, b"y", 0)]
 print(json.dumps(answers + [outcome(os.close, fd)]))
-""",
-    ) == ["EIO", None, 1, None]
+"""
+    assert run(rig, rig.disk(BAD), LOST + script) == ["EIO", None, 1, None]
 
 
 @pytest.mark.parametrize("call", ["outcome(os.pread, fd, 9, 0x100000)", "outcome(os.pwrite, fd, b'z', 0)"])
 def test_another_call_does_not_take_the_error(rig: Rig, call: str) -> None:
     """A read or write that is the first to fail: fsync still fails, once; a later write does not."""
-    assert run(
-        rig,
-        rig.disk(BAD),
-        LOST
-        + f"""
+    script = f"""
 print(json.dumps([{call}, outcome(os.pwrite, fd, b"y", 0), outcome(os.fsync, fd), outcome(os.fsync, fd)]))
-""",
-    ) == ["EIO", 1, "EIO", None]
+"""
+    assert run(rig, rig.disk(BAD), LOST + script) == ["EIO", 1, "EIO", None]
 
 
 def test_an_error_of_what_was_left_lying(rig: Rig) -> None:
     """Nobody was there when it was written: the next write has the error, once, and so has fsync."""
-    assert run(
-        rig,
-        rig.disk(BAD),
-        LOST
-        + """
+    script = """
 import time
 while open(f"/sys/class/chario/{os.path.basename(NODE)}/counters/errors").read() == "0\\n":
     time.sleep(0.05)
 write = lambda: outcome(os.pwrite, fd, b"y", 0)
 print(json.dumps([write(), write(), outcome(os.fsync, fd), outcome(os.fsync, fd)]))
-""",
-    ) == ["EIO", 1, "EIO", None]
+"""
+    assert run(rig, rig.disk(BAD), LOST + script) == ["EIO", 1, "EIO", None]
 
 
 def test_a_close_that_loses_bytes(rig: Rig) -> None:

@@ -6,8 +6,6 @@ for memory that has been given back; and a drive that is pulled from under
 buffers of every kind.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 
@@ -35,10 +33,7 @@ NOBODY = "setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all
 RACE_LIMIT_S = 900
 
 INSIDE, PULLED = range(2)
-DRIVES = (
-    Nvme("inside", (Namespace(64, 4096),), cmb_mib=16),
-    Nvme("pulled", (Namespace(64, 512),), cmb_mib=16),
-)
+DRIVES = (Nvme("inside", (Namespace(64, 4096),), cmb_mib=16), Nvme("pulled", (Namespace(64, 512),), cmb_mib=16))
 SETUP = Setup(drives=DRIVES, parameters=f"peer_to_peer=1 windows={HIDDEN:#x}+1M", append=f"memmap=16M${HIDDEN:#x}")
 
 

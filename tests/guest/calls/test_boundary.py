@@ -5,8 +5,6 @@ QEMU's drives report no boundary (NOIOB), so this is the disk in memory with one
 The rule is the module's own for every back end.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

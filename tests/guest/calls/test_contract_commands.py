@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command-count contract, held against what the drive has counted."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

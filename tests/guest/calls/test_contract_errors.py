@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a call answers: every refusal of the contract, and the end of the disk."""
 
-from __future__ import annotations
-
 import pytest
 from disks import MIB, Programs, calls, counters, grown
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The ways in which a call completes, chosen for one open file."""
 
-from __future__ import annotations
-
 import pytest
 from disks import Programs, calls, counters, grown, setting
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a call costs at the drive: commands, doorbells and interrupts, to the last one."""
 
-from __future__ import annotations
-
 import pytest
 from disks import MIB, Programs, calls, counters, grown, setting
 from qemu_log import doorbells

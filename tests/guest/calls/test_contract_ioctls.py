@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The ioctls: what they tell, and every way to be refused by them."""
 
-from __future__ import annotations
-
 import pytest
 from disks import MIB, Programs, attributes, calls
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What reaches the medium, and how much of it at once: drives made for one question each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,13 +32,7 @@ def test_what_fsync_promises_reaches_the_medium(
     entries = [(entry.first // SECTOR, entry.length // SECTOR, entry.flags & LOG_FLUSH) for entry in log]
     # The two commands of the second write are in flight together: the drive may end either first.
     entries[2:4] = sorted(entries[2:4])
-    assert entries == [
-        (8, 16, 0),
-        (0, 0, LOG_FLUSH),
-        (2048, 256, 0),
-        (2304, 256, 0),
-        (0, 0, LOG_FLUSH),
-    ]
+    assert entries == [(8, 16, 0), (0, 0, LOG_FLUSH), (2048, 256, 0), (2304, 256, 0), (0, 0, LOG_FLUSH)]
 
 
 def test_pinned_retries_are_asked_for_in_each_command(

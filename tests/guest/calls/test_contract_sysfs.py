@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The disk's folder in sysfs: complete, true, and refusing nonsense."""
 
-from __future__ import annotations
-
 from errno import EINVAL, ERANGE
 
 import pytest

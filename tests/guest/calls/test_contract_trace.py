@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The tracepoints tell the story of a call, in the order of enum chario_stage."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

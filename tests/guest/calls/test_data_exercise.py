@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What is written is what is read: random calls against a copy in memory."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """fio writes, reads back and verifies, through each of its engines."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

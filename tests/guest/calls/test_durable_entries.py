@@ -6,8 +6,6 @@ Flush follows; and no entry carries FUA that was not asked for.  The entries the
 looked at, see entries.py: no run that kills a machine can show the loss.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 Commands are held at the drive, so that nothing here depends on who is faster.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator

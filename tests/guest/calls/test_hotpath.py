@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """From call to result, nothing is allocated, and no CPU touches the queue, and so the lock, of another."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

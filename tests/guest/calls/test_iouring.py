@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """io_uring: asynchronous at depth without worker threads, and polled."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The tests of liburing that take a device, strict and with any size."""
 
-from __future__ import annotations
-
 import pytest
 from disks import setting
 

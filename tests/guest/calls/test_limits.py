@@ -4,8 +4,6 @@
 The device is the disk in memory, which takes segments as a device with DMA does, and ends what it cannot take with EIO.
 """
 
-from __future__ import annotations
-
 from errno import EINVAL
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The disk in memory: a back end without a device."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The disk in memory fails as drives do: deadlines, orphans, recovery and removal, without a drive."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from errno import EIO, ENODEV, ETIMEDOUT
 from pathlib import Path

@@ -9,8 +9,6 @@ What one drive has in the memory of the other is besieged by itself, and the dri
 such requests over a reset and then crashes.  (They wait for its only bounce buffer, where a reset does not see them.)
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -58,10 +56,7 @@ RARE = {"late-page", "gone", "no-page", "not-landed", "undefined"}
 INSIDE, PLAIN = range(2)
 FOR_EVER_MS = 3_600_000
 # What not every kernel has.
-OPTIONAL = {
-    "kinds dma-buf": "/dev/udmabuf",
-    "memories late": "/proc/sys/vm/unprivileged_userfaultfd",
-}
+OPTIONAL = {"kinds dma-buf": "/dev/udmabuf", "memories late": "/proc/sys/vm/unprivileged_userfaultfd"}
 SECOND_PROCESSOR = "/sys/devices/system/cpu/cpu1/online"
 
 

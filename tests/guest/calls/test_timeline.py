@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The timeline: stages of every kind of call, in memory that user space maps; tags, stops, what is refused."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`chario timeline` on a disk: what it prints, its tags, how it stops; and a drive that goes while it is recorded."""
 
-from __future__ import annotations
-
 import json
 from errno import ENODEV, ETIMEDOUT
 from pathlib import Path

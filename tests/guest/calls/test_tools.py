@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Everyday programs take the disk for a disk."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

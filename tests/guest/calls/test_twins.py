@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Two controllers of one drive show the same namespace, each as a disk of its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -5,19 +5,17 @@ The program and its library are what `meson install` gives, below /usr/local;
 modprobe finds the module; udev, LVM and MD are there, see tools.py.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from programs import TOP
-from shared_guest import Watch, is_fit, watch
+from shared_guest import GuestKeeper, is_fit
 from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.cache import locked
@@ -141,54 +139,42 @@ def value_of(files: Files, path: str) -> str:
         return ""
 
 
-class MachineKeeper:
+class MachineKeeper(GuestKeeper):
     """Sets up the machine of a file, and again when it is spoilt."""
 
     def __init__(self, spec: GuestSpec, module: Path, prepare: str) -> None:
+        super().__init__()
         self._spec = spec
         self._module = module
         self._prepare = prepare
-        self._stack = ExitStack()
-        self._machine: Machine | None = None
-        self._watched: Watch | None = None
+
+    def launch(self) -> Guest:
+        """The machine, as a user has it."""
+        guest = self.stack.enter_context(launch(self._spec))
+        leaks.forget(guest)
+        set_up(guest, self._module)
+        guest.must(self._prepare, COMMAND_LIMIT_S)
+        guest.check_log()
+        self._machine = Machine(guest)
+        return guest
 
     def get(self, request: pytest.FixtureRequest) -> Machine:
-        """The machine for one test; its log is searched after the test."""
-        self._look()
-        if self._machine is None:
-            guest = self._stack.enter_context(launch(self._spec))
-            leaks.forget(guest)
-            set_up(guest, self._module)
-            guest.must(self._prepare, COMMAND_LIMIT_S)
-            guest.check_log()
-            self._machine = Machine(guest)
-        self._watched = watch(request.node, self._machine.guest, self._machine.guest.log_mark())
+        """The machine for one test."""
+        self.guest(request.node)
         self._machine.bring_home()
         return self._machine
 
-    def _look(self) -> None:
-        """End the machine unless it is fit for another test."""
-        if not self._machine:
-            return
-        fit = False
-        try:
-            fit = is_fit(self._machine.guest, self._watched)
-        finally:
-            if not fit:
-                self._machine = self._watched = None
-                self._stack.close()
-
     def close(self) -> None:
         """Unload the module, look for what it has left behind, end the guest."""
-        with self._stack:
-            self._look()
-            if self._machine:
-                guest = self._machine.guest
+        with self.stack:
+            self.look()
+            if self.watched:
+                guest = self.watched.guest
                 self._machine.bring_home()
                 # udev may still be looking at a node of the module.
                 guest.must("udevadm settle", SETTLE_LIMIT_S)
                 guest.must("! grep -q ^chario /proc/modules || rmmod chario", SETTLE_LIMIT_S)
-                is_fit(guest, self._watched)
+                is_fit(guest, self.watched)
                 leaks.check(guest)
 
 
@@ -202,6 +188,27 @@ def keep(
         yield keeper
     finally:
         keeper.close()
+
+
+def machine_keeper(drives: tuple[Drive, ...], prepare: str = "true", **fields: Any) -> Any:
+    """The fixture `keeper` of a file: one machine for its tests, as keep() has it."""
+
+    @pytest.fixture(scope="module")
+    def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
+        with keep(kernel, module, drives, prepare, cpus=cpus, **fields) as keeper:
+            yield keeper
+
+    return keeper
+
+
+def plain_machine() -> Any:
+    """The fixture `machine` of a file whose tests need nothing else: Linux's driver has all drives."""
+
+    @pytest.fixture
+    def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
+        return keeper.get(request)
+
+    return machine
 
 
 def set_up(guest: Guest, module: Path) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The block disk of a disk, as tests make and use it."""
 
-from __future__ import annotations
-
 from pathlib import Path, PurePosixPath
 
 from disks import folder

@@ -6,8 +6,6 @@ something is durable, and before anything else is begun, a line is appended to t
 host imports it to judge what is left.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import os

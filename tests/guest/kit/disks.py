@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What tests ask of a disk in a guest: its sysfs files, its counters, a script of calls."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

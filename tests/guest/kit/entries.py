@@ -8,8 +8,6 @@ the guest: QEMU's trace says where each submission queue is and how many entries
 fetched from it, and their bytes come from the guest's memory.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from dataclasses import dataclass

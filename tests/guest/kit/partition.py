@@ -7,8 +7,6 @@
 It runs in a guest.  addpart and delpart of util-linux did this; Debian 13 has them no more.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import struct

@@ -12,8 +12,6 @@ command has ended, and a file that polls needs none.
 Sections are those of the NVMe Base Specification 2.0 where nothing else is said.
 """
 
-from __future__ import annotations
-
 import struct
 import threading
 import time

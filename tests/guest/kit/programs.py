@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Programs of the guest tests, compiled on the host."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -14,7 +12,9 @@ from chario_lab.cache import cache_dir
 
 TOP = Path(__file__).resolve().parents[3]
 SOURCES = Path(__file__).resolve().parents[1] / "src"
-CFLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'kernel/uapi'}")
+CFLAGS = (
+    "-std=gnu11", "-D_GNU_SOURCE=", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'kernel/uapi'}",
+)  # fmt: skip
 # Unused sections are dropped: they need libraries that Debian does not have for 32 bits.
 CFLAGS_32 = ("-m32", "-static", "-D_FILE_OFFSET_BITS=64", "-ffunction-sections", "-Wl,--gc-sections")
 LDLIBS = ("-luring", "-lisal", "-lmount")
@@ -34,7 +34,7 @@ def compile_program(name: str, bits: int = 64) -> Path:
     flags, library = [*CFLAGS, *CFLAGS_32] if bits == 32 else [*CFLAGS], sorted((SOURCES / name).glob("*.c"))
     if re.search("#include <chario/(?!uapi)", source.read_text()):
         # xxHash comes along in its header: there is no library of 32 bits.
-        flags += ["-D_GNU_SOURCE=", '-DCHARIO_VERSION="tests"', "-DXXH_INLINE_ALL"]
+        flags += ['-DCHARIO_VERSION="tests"', "-DXXH_INLINE_ALL"]
         flags += [f"-I{TOP / folder}" for folder in ("lib/include", "lib/src", "kernel/types")]
         library += sorted((TOP / "lib/src").rglob("*.c"))
         headers += sorted((TOP / "lib").rglob("*.h"))

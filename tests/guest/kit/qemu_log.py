@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Trace events of QEMU's drives, and how often QEMU has seen their doorbells rung."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

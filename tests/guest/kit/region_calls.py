@@ -4,8 +4,6 @@
 It runs in a guest, see test_regions.py.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import fcntl

@@ -8,8 +8,6 @@ On the debug kernel a process takes longer to start than most calls take to
 run, so that the scripts here leave to the shell what it can do itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -81,13 +79,8 @@ class Rig:
         unbind(self.guest, self.address(drive))
 
     def pull(self, drive: int) -> None:
-        """Surprise removal, with the processors stopped for that moment.
-
-        QEMU crashes when one of them is about to ring a doorbell of the drive.
-        """
-        self.guest.qmp("stop")
-        faults.pull(self.guest, drive)
-        self.guest.qmp("cont")
+        """Surprise removal of a drive."""
+        pull(self.guest, drive)
 
     def open_to_all(self, disk: str) -> str:
         """Let everybody read and write a disk; it."""
@@ -178,6 +171,16 @@ class Rig:
     def wait_unpinned(self) -> None:
         """Return when no page is pinned any more."""
         until(lambda: self.pinned_pages() == 0, "pages stay pinned")
+
+
+def pull(guest: Guest, drive: int) -> None:
+    """Surprise removal, with the processors stopped for that moment.
+
+    QEMU crashes when one of them is about to ring a doorbell of the drive.
+    """
+    guest.qmp("stop")
+    faults.pull(guest, drive)
+    guest.qmp("cont")
 
 
 def results(result: Result) -> Calls:

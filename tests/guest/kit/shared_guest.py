@@ -13,8 +13,6 @@ all files, and one file after another has it.  A file sees its own drives only:
 drive 0 is the first of its own.  Between two files the module is unloaded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -84,6 +82,37 @@ def blame(error: BaseException, last: Watch | None) -> None:
     """Say whose trace this is: it comes to light when the next test asks for the guest."""
     if last:
         error.add_note(f"not the test that fails here: its guest was left like this by {last.test}")
+
+
+class GuestKeeper:
+    """Has the guest of a file, launched anew when a test has failed in it or it has died."""
+
+    def __init__(self) -> None:
+        self.stack = ExitStack()
+        self.watched: Watch | None = None
+
+    def launch(self) -> Guest:
+        """The guest, whose log has been searched until now; `stack` ends it."""
+        raise NotImplementedError
+
+    def guest(self, item: pytest.Item) -> Guest:
+        """The guest for one test; its log is searched after the test."""
+        self.look()
+        guest = self.watched.guest if self.watched else self.launch()
+        self.watched = watch(item, guest, guest.log_mark())
+        return guest
+
+    def look(self) -> None:
+        """End the guest unless it is fit for another test."""
+        if not self.watched:
+            return
+        fit = False
+        try:
+            fit = is_fit(self.watched.guest, self.watched)
+        finally:
+            if not fit:
+                self.watched = None
+                self.stack.close()
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A command in a guest under the kernel's tracing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Wait for what has to come, on machines that are slow and busy."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The plugin that counts, held against code whose instructions are known, in a guest with two processors."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

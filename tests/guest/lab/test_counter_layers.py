@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Linux's ways to a file, function by function: the plugin's table knows what each function is for."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass

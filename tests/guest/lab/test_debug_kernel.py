@@ -6,8 +6,6 @@ checkers work: that they are compiled in, switched on, and that the search of
 the kernel log knows what they say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

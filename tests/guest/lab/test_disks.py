@@ -5,8 +5,6 @@ Experiments compare media on other buses: these disks must be what their
 specification says, and their faults the faults they claim to be.
 """
 
-from __future__ import annotations
-
 import time
 
 import pytest

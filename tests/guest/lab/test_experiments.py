@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Each experiment in its short form: all that it plans is measured, and all that it shows can be shown."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -5,8 +5,6 @@ What these tests show is what every other guest test relies on: results are
 true, nothing hangs, faults are the faults they claim to be.
 """
 
-from __future__ import annotations
-
 import signal
 import socket
 import time
@@ -20,33 +18,22 @@ from shared_guest import Setup
 from waiting import until
 
 from chario_lab import kmsg
-from chario_lab.guest import faults
+from chario_lab.guest import faults, spec
 from chario_lab.guest.channel import Channel
 from chario_lab.guest.devices import PCI, bdf, bind, command_counts, driver_of, unbind, use_intx
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.session import Guest, GuestDied, QemuCrashed
-from chario_lab.guest.spec import (
-    Blkdebug,
-    ErrorRule,
-    Namespace,
-    NullCo,
-    Nvme,
-    RawFile,
-    RegisterFile,
-    Throttle,
-    WriteLog,
-)
 
 pytestmark = [pytest.mark.area("lab/"), pytest.mark.cpus(2), pytest.mark.stock]
 
 DRIVES = (
-    Nvme("plain", (Namespace(64),)),
-    Nvme("bad", (Namespace(64, 512, backing=Blkdebug((ErrorRule("read", sector=16),))),)),
-    Nvme("slow", (Namespace(64, backing=Throttle()),)),
-    RegisterFile(),
-    Nvme("pulled", (Namespace(64),)),
-    Nvme("whole", (Namespace(64, 4096, backing=RawFile(whole_blocks=True)),)),
-    Nvme("torn", (Namespace(64, 4096, backing=Blkdebug()),)),
+    spec.Nvme("plain", (spec.Namespace(64),)),
+    spec.Nvme("bad", (spec.Namespace(64, 512, backing=spec.Blkdebug((spec.ErrorRule("read", sector=16),))),)),
+    spec.Nvme("slow", (spec.Namespace(64, backing=spec.Throttle()),)),
+    spec.RegisterFile(),
+    spec.Nvme("pulled", (spec.Namespace(64),)),
+    spec.Nvme("whole", (spec.Namespace(64, 4096, backing=spec.RawFile(whole_blocks=True)),)),
+    spec.Nvme("torn", (spec.Namespace(64, 4096, backing=spec.Blkdebug()),)),
 )
 PLAIN, BAD, SLOW, REGISTERS, PULLED, WHOLE, TORN = range(7)
 PLANTED = "planted by a test"
@@ -328,11 +315,13 @@ def test_a_pulled_drive_reads_all_ones(stock: Guest, rig: Rig) -> None:
 def test_every_option_of_a_guest_boots(fresh_guest: Callable[..., Guest]) -> None:
     """Rare options reach QEMU and do what they say."""
     namespaces = (
-        Namespace(8, 512, backing=WriteLog()),
-        Namespace(8, 4096, nsid=9, backing=NullCo(latency_us=100)),
-        Namespace(8, 512, 8, write_cache=False),
+        spec.Namespace(8, 512, backing=spec.WriteLog()),
+        spec.Namespace(8, 4096, nsid=9, backing=spec.NullCo(latency_us=100)),
+        spec.Namespace(8, 512, 8, write_cache=False),
     )
-    drive = Nvme("odd", namespaces, msix_vectors=2, max_ioqpairs=1, mqes=31, mdts=3, cmb_mib=2, shadow_doorbells=True)
+    drive = spec.Nvme(
+        "odd", namespaces, msix_vectors=2, max_ioqpairs=1, mqes=31, mdts=3, cmb_mib=2, shadow_doorbells=True
+    )
     guest = fresh_guest(
         module=False,
         drives=(drive,),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Experiments on a user's machine with a drive of its own; the machine is a guest, and the drive an emulated one."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Callable, Iterator

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: MIT
 """chario bind and chario unbind, as a user runs them: the way there and back, and every mistake."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, MODPROBE, OK, PARTITION, USAGE, Machine, MachineKeeper, keep, make_known
+from bind_lab import FAILED, MODPROBE, OK, PARTITION, USAGE, Machine, machine_keeper, make_known, plain_machine
 
 from chario_lab.guest.spec import Namespace, Nvme, root_port_bdf
-from chario_lab.kernel import Kernel
 
 pytestmark = [pytest.mark.area("lib/src/machine/", "cli/cmd-bind", "cli/keep", "packaging/"), pytest.mark.stock]
 
@@ -23,17 +19,8 @@ DRIVES = (
 )
 
 
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
-    """One guest for this file."""
-    with keep(kernel, module, DRIVES, cpus=cpus) as keeper:
-        yield keeper
-
-
-@pytest.fixture
-def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
-    """The guest, for one test; Linux's driver has all drives."""
-    return keeper.get(request)
+keeper = machine_keeper(DRIVES)
+machine = plain_machine()
 
 
 # The way there and back

@@ -5,20 +5,16 @@ LVM and MD are Debian's own programs; dm-crypt and a plain table of the device
 mapper stand for all that is made by dmsetup.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from errno import ENODEV
-from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, OK, PARTITION, Machine, MachineKeeper, keep
+from bind_lab import FAILED, OK, PARTITION, Machine, machine_keeper, plain_machine
 from programs import compile_program
 from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 pytestmark = [pytest.mark.area("lib/src/machine/", "cli/cmd-bind", "cli/keep", "packaging/"), pytest.mark.stock]
 
@@ -27,19 +23,8 @@ DRIVES = (Nvme("used", (Namespace(64), Namespace(64))), Nvme("other", (Namespace
 MKFS = "mkfs.ext4 -q -F -E nodiscard"
 
 
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
-    """One guest for this file."""
-    with keep(
-        kernel, module, DRIVES, "modprobe -a loop dm_mod dm_crypt raid1 && mkdir -p /mnt/a /mnt/b", cpus=cpus
-    ) as keeper:
-        yield keeper
-
-
-@pytest.fixture
-def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
-    """The guest, for one test; Linux's driver has all drives."""
-    return keeper.get(request)
+keeper = machine_keeper(DRIVES, "modprobe -a loop dm_mod dm_crypt raid1 && mkdir -p /mnt/a /mnt/b")
+machine = plain_machine()
 
 
 def check_refused(machine: Machine, *lines: str) -> None:

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The check of a real drive, tests/hw/check-drive.sh, on an emulated one."""
 
-from __future__ import annotations
-
 import re
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from bind_lab import Machine, MachineKeeper, keep
+from bind_lab import Machine, machine_keeper, plain_machine
 from programs import TOP
 from waiting import until
 
 from chario_lab.guest.job import Result
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 pytestmark = [pytest.mark.area("lib/src/machine/", "cli/cmd-bind", "cli/keep", "packaging/")]
 
@@ -25,17 +20,8 @@ BRIEF = "CHECK_SIZE_MIB=8 CHECK_FIO_SECONDS=1"
 MEMORY_WITHOUT_BUS_MASTER = 2
 
 
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
-    """One guest for this file."""
-    with keep(kernel, module, (Nvme("real", (Namespace(64, 4096),)),), cpus=cpus) as keeper:
-        yield keeper
-
-
-@pytest.fixture
-def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
-    """The guest, for one test; Linux's driver has the drive."""
-    return keeper.get(request)
+keeper = machine_keeper((Nvme("real", (Namespace(64, 4096),)),))
+machine = plain_machine()
 
 
 def check(machine: Machine, *words: str, settings: str = BRIEF) -> Result:

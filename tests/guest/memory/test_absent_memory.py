@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Calls on memory that does not come keep no command, no lock and no drive from anybody else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Where a drive reaches main memory through bounce buffers only: who syncs, and what happens when these are full."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

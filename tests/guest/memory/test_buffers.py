@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Registered memory: transfers by CHARIO_IOC_TRANSFER, contents, commands, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

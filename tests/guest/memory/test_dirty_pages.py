@@ -6,8 +6,6 @@ are clean then.  What the drive writes to them afterwards is lost when the kerne
 unless they are marked dirty at the end of the read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

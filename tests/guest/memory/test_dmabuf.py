@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Memory of other drivers: imported, taken back; and a drive's own, which another drive reaches without main memory."""
 
-from __future__ import annotations
-
 import pytest
 from disks import MIB, Programs, counters, grown
 from rig import Rig

@@ -4,8 +4,6 @@
 The IOMMU is strict: a drive that touched what is not mapped, or no longer, would be reported, and the test fail.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

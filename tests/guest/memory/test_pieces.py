@@ -4,8 +4,6 @@
 Without an IOMMU most memory has many pieces; behind one, see test_pieces_iommu.py, it has few.
 """
 
-from __future__ import annotations
-
 import pytest
 import test_buffers
 import test_large_commands
@@ -27,10 +25,7 @@ pytestmark = [
 
 PLAIN, INSIDE = range(2)
 SETUP = Setup(
-    drives=(
-        Nvme("plain", (Namespace(128, 4096),), mdts=10),
-        Nvme("inside", (Namespace(64),), cmb_mib=CMB_MIB),
-    ),
+    drives=(Nvme("plain", (Namespace(128, 4096),), mdts=10), Nvme("inside", (Namespace(64),), cmb_mib=CMB_MIB)),
     parameters=f"buffer_tables=N max_command_kib={LARGEST >> 10} peer_to_peer=1 windows={HIDDEN:#x}+{HIDDEN_BYTES}",
     append=f"memmap=16M${HIDDEN:#x}",
     alone=True,
@@ -64,13 +59,7 @@ def moves_all_data(rig: Rig, programs: Programs, disk: str, make: list[str], way
     rig.guest.must("echo 8 >/proc/sys/vm/nr_hugepages")
     sizes, places = round_trip(SIZES), odd_slices()
     script = [*make, f"way {way}", *sizes[0], *places[0], "free 0"]
-    assert run(rig.guest, programs, disk, script) == [
-        *["0"] * len(make),
-        "0",
-        *sizes[1],
-        *places[1],
-        "0",
-    ]
+    assert run(rig.guest, programs, disk, script) == [*["0"] * len(make), "0", *sizes[1], *places[1], "0"]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -84,12 +73,7 @@ def test_each_kind(rig: Rig, guest_program: Programs, kind: str, way: str) -> No
 def test_memory_of_another_driver(rig: Rig, guest_program: Programs, exporter: str) -> None:
     """A dma-buf that is imported."""
     need(rig.guest, exporter)
-    moves_all_data(
-        rig,
-        guest_program,
-        rig.disk(PLAIN),
-        [f"{exporter} 0 {8 * MIB}", f"import 0 0 {8 * MIB}"],
-    )
+    moves_all_data(rig, guest_program, rig.disk(PLAIN), [f"{exporter} 0 {8 * MIB}", f"import 0 0 {8 * MIB}"])
 
 
 def test_inside_a_drive(rig: Rig, guest_program: Programs) -> None:
@@ -99,20 +83,7 @@ def test_inside_a_drive(rig: Rig, guest_program: Programs) -> None:
               f"read 1 0 {4 * MIB} 0", f"write 1 {BLOCK} {MIB} {8 * MIB}", f"pread 0 0 {MIB} {8 * MIB}",
               f"match 0 5 0 {MIB} {BLOCK}", "export 1", f"other {plain}", f"import 2 1 {4 * MIB}",
               f"write 2 {512} {MIB} 0"]  # fmt: skip
-    expect = [
-        "0",
-        "0",
-        str(4 * MIB),
-        "0",
-        str(4 * MIB),
-        str(MIB),
-        str(MIB),
-        "1",
-        "0",
-        "0",
-        "0",
-        str(MIB),
-    ]
+    expect = ["0", "0", str(4 * MIB), "0", str(4 * MIB), str(MIB), str(MIB), "1", "0", "0", "0", str(MIB)]
     assert run(rig.guest, guest_program, inside, script) == expect
     check = [f"heap 0 {MIB}", f"pread 0 0 {MIB} 0", f"match 0 5 0 {MIB} 512"]
     assert run(rig.guest, guest_program, plain, check) == ["0", str(MIB), "1"]
@@ -126,17 +97,10 @@ def test_the_largest_command(rig: Rig, guest_program: Programs, skew: int) -> No
     expect = ["0"] * 4
     offsets = [0, 4, 2048, 4092, MIB + 100, 3 * MIB - 4]
     for offset in offsets:
-        script += [
-            f"write 0 {offset} {LARGEST} 0",
-            f"pread 1 0 {LARGEST} 0",
-            f"match 1 3 0 {LARGEST} {offset}",
-        ]
+        script += [f"write 0 {offset} {LARGEST} 0", f"pread 1 0 {LARGEST} 0", f"match 1 3 0 {LARGEST} {offset}"]
         expect += [str(LARGEST), str(LARGEST), "1"]
     before = counters(rig.guest, disk)
-    with (
-        setting(rig.guest, disk, "chunk_bytes", LARGEST),
-        setting(rig.guest, disk, "command_bytes", LARGEST),
-    ):
+    with setting(rig.guest, disk, "chunk_bytes", LARGEST), setting(rig.guest, disk, "command_bytes", LARGEST):
         assert run(rig.guest, guest_program, disk, script) == expect
     assert grown(rig.guest, disk, before)["write_commands"] == len(offsets)
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Buffers without tables of the drive, behind an IOMMU, which is strict and reports what is not mapped."""
 
-from __future__ import annotations
-
 import pytest
 from disks import Programs
 from rig import Rig

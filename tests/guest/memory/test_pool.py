@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Memory that the module allocates: transfers, mappings, and what it counts as."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Every kind of memory by every way of doing I/O: contents, and what the drive is told."""
 
-from __future__ import annotations
-
 import pytest
 from disks import MIB, Programs, counters, grown
 from rig import Rig

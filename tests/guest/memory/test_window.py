@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Physical memory outside System RAM: opened by root, used by who may, refused where it is somebody's."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

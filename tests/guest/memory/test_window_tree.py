@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Windows that the device tree of a board opens: what it reserves for us, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

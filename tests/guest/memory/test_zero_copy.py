@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A sensor's memory goes to the drive without the CPU touching a byte, and stands in a recording."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

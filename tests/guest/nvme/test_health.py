@@ -6,22 +6,18 @@ no spare blocks to tell of.  Its critical warnings are set from outside; that
 raises an asynchronous event.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bind_lab import FAILED, OK, Machine, MachineKeeper, keep
+from bind_lab import FAILED, OK, Machine, MachineKeeper, machine_keeper
 from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, Nvme, drive_id
-from chario_lab.kernel import Kernel
 
 pytestmark = [
     pytest.mark.area("kernel/disk/health", "kernel/back/nvme/health", "lib/src/device/health", "cli/cmd-health"),
@@ -36,11 +32,7 @@ TEMPERATURE_K, HOT_K = 323, 343
 LOG_PAGES = re.compile(r"pci_nvme_get_log .*lid 0x2 ")
 
 
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
-    """One machine for this file."""
-    with keep(kernel, module, DRIVES, qtest=True, cpus=cpus) as keeper:
-        yield keeper
+keeper = machine_keeper(DRIVES, qtest=True)
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Each queue's interrupt has a processor of its own, also when that was away for a while."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Commands of up to 2 MiB, where a drive takes them and an administrator allows them."""
 
-from __future__ import annotations
-
 import pytest
 from disks import MIB, Programs, counters, grown, setting
 from rig import Rig
@@ -19,10 +17,7 @@ LARGEST = 2 * MIB
 BUFFER = 5 * MIB
 # A PRP list of a buffer has 512 entries and shares the last 256 of them with the list behind it.
 HALF = 256
-SETUP = Setup(
-    drives=(Nvme("large", (Namespace(64, 4096),), mdts=10),),
-    parameters=f"max_command_kib={LARGEST >> 10}",
-)
+SETUP = Setup(drives=(Nvme("large", (Namespace(64, 4096),), mdts=10),), parameters=f"max_command_kib={LARGEST >> 10}")
 
 
 def test_the_slots_are_the_limit(rig: Rig) -> None:

@@ -6,8 +6,6 @@ describes itself and its namespaces at random.  LIES=N says how many completions
 description for each thousand.  Each run draws its own seed, and a failure shows it: FUZZ_SEED=N repeats a run.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -12,8 +12,6 @@ No test can meet that moment.  All that the module sees of it is a completion th
 a completion is made to say that, in the guest's memory, while its processors stand still.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import time

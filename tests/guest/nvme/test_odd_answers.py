@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Controllers that come up as others do, and then answer as no emulated drive does."""
 
-from __future__ import annotations
-
 import time
 from errno import ECANCELED, EIO, ETIMEDOUT
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Controllers that say what no emulated drive says: what is made of it, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

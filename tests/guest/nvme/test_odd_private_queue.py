@@ -4,8 +4,6 @@
 The file's owner may do nothing but read and write the disk.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -5,13 +5,9 @@ What a driver told the controller is taken from QEMU's own trace of its
 registers: QEMU has no counter of unsafe shutdowns that ever moves.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
 from errno import ENODEV, ETIMEDOUT
 from pathlib import Path
 
@@ -19,12 +15,12 @@ import pytest
 from block_side import enable, set_regions
 from disks import folder
 from programs import compile_program
-from rig import PATIENCE, results, uring_results
-from shared_guest import Watch, is_fit, watch
+from rig import PATIENCE, pull, results, uring_results
+from shared_guest import GuestKeeper
 from waiting import until
 
 from chario_lab import kmsg
-from chario_lab.guest import faults, power
+from chario_lab.guest import faults, leaks, power
 from chario_lab.guest.devices import PCI, bdf, bind, driver_of, load_module, nodes
 from chario_lab.guest.job import Job
 from chario_lab.guest.launch import launch
@@ -52,42 +48,22 @@ ALONE = "/run/alone"
 Launcher = Callable[..., Guest]
 
 
-@dataclass
-class Sleepers:
-    """The guest that the tests of sleep share, launched anew when one has failed in it or it has died."""
+class Sleepers(GuestKeeper):
+    """Has the guest that the tests of sleep share."""
 
-    spec: GuestSpec
-    module: Path
-    stack: ExitStack = field(default_factory=ExitStack)
-    watched: Watch | None = None
-
-    def get(self, request: pytest.FixtureRequest) -> Guest:
-        """The guest, for one test; its log is searched after the test."""
-        self.look()
-        guest = self.watched.guest if self.watched else self.launch()
-        self.watched = watch(request.node, guest, guest.log_mark() if self.watched else -1)
-        return guest
-
-    def look(self) -> None:
-        """End the guest unless it is fit for another test."""
-        if not self.watched:
-            return
-        fit = False
-        try:
-            fit = is_fit(self.watched.guest, self.watched)
-        finally:
-            if not fit:
-                self.watched = None
-                self.stack.close()
+    def __init__(self, spec: GuestSpec, module: Path) -> None:
+        super().__init__()
+        self._spec, self._module = spec, module
 
     def launch(self) -> Guest:
         """A guest that has all in memory that its tests start, because it loses its file systems when it sleeps."""
-        guest = self.stack.enter_context(launch(self.spec))
+        guest = self.stack.enter_context(launch(self._spec))
         if not power.can_sleep(guest):
             pytest.skip("this kernel is built without suspend to memory")
-        load_module(guest, self.module, PATIENCE)
+        load_module(guest, self._module, PATIENCE)
         for name in ("fault_io", "fault_uring"):
             alone(guest, name)
+        guest.check_log()
         return guest
 
 
@@ -103,7 +79,7 @@ def sleepers(kernel: Kernel, module: Path) -> Iterator[Sleepers]:
 @pytest.fixture
 def sleeper(sleepers: Sleepers, request: pytest.FixtureRequest) -> Guest:
     """The guest that sleeps, for one test; no drive is bound, and all answer."""
-    guest = sleepers.get(request)
+    guest = sleepers.guest(request.node)
     faults.let_go(guest, STALLED)
     busybox(guest, f"cd {PCI}/drivers/chario && for d in 0000:*; do [ ! -e $d ] || echo $d >unbind; done")
     return guest
@@ -167,20 +143,6 @@ def interrupts(guest: Guest) -> list[int]:
     lines = guest.files.read("/proc/interrupts").splitlines()
     counts = [[int(count) for count in line.split()[1:3]] for line in lines if line.endswith(" chario")]
     return [sum(column) for column in zip(*counts, strict=True)]
-
-
-def pinned_pages(guest: Guest) -> int:
-    """Pages that somebody has pinned for a device."""
-    guest.files.write("/proc/sys/vm/stat_refresh", 1)
-    counts = dict(line.split() for line in guest.files.read("/proc/vmstat").splitlines())
-    return int(counts["nr_foll_pin_acquired"]) - int(counts["nr_foll_pin_released"])
-
-
-def pull(guest: Guest, drive: int) -> None:
-    """Surprise removal; QEMU does not survive one while a processor runs."""
-    guest.qmp("stop")
-    faults.pull(guest, drive)
-    guest.qmp("cont")
 
 
 # Sleep
@@ -271,7 +233,7 @@ def test_sleep(sleeper: Guest) -> None:
             assert int(attribute(guest, name, "counters/interrupts")) > queued
             grown = [after - count for after, count in zip(interrupts(guest), before, strict=True)]
             assert grown[cpu] and not grown[1 - cpu], f"of processor {cpu}: {grown}"
-    assert pinned_pages(guest) == 0
+    assert leaks.pinned_pages(guest) == 0
     assert [record for record in guest.kernel_records(log) if "chario" in record.text and record.level < INFO] == []
     guest.files.remove("/run/awake", "/run/again")
 
@@ -333,7 +295,7 @@ def test_deadlines_pass_during_sleep(sleeper: Guest) -> None:
         if expired:
             break
     assert expired, f"no deadline passed in {SLEEPS} sleeps"
-    assert pinned_pages(guest) == 0
+    assert leaks.pinned_pages(guest) == 0
 
 
 def test_a_drive_goes_while_the_machine_sleeps(sleeper: Guest) -> None:
@@ -359,7 +321,7 @@ def test_a_drive_goes_while_the_machine_sleeps(sleeper: Guest) -> None:
     read_all(guest, disk)
     busybox(guest, f"echo {address} >{PCI}/devices/{address}/driver/unbind")
     assert driver_of(guest, address) == "" and not guest.files.exists(pulled)
-    assert pinned_pages(guest) == 0
+    assert leaks.pinned_pages(guest) == 0
     guest.files.remove("/run/awake")
 
 

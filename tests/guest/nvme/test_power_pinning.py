@@ -6,8 +6,6 @@ interrupts, refuses to be told so for each vector, and lets its retries be
 limited for each namespace.  QEMU's trace shows every Set Features.
 """
 
-from __future__ import annotations
-
 import re
 from errno import EINVAL, ENODEV, EOPNOTSUPP, ETIMEDOUT
 

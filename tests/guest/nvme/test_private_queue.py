@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Queues of one's own: what is granted, who uses them, and that they come back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 
@@ -57,10 +55,7 @@ def interrupts(guest: Guest, path: str) -> dict[str, list[int]]:
 @pytest.mark.smoke
 def test_calls_use_it(guest: Guest, disk: str) -> None:
     """Its interrupt comes on the CPU that was asked for; its depth is that which was asked for."""
-    answers = run(
-        guest,
-        disk,
-        """
+    script = """
 fds = [disk() for _ in range(2)]
 answers = [take(fds[0], depth=2, cpu=1), take(fds[1], depth=100000, cpu=0)]
 os.system("cat /proc/interrupts >/run/start")
@@ -70,8 +65,8 @@ os.sched_setaffinity(0, {1})
 check(fds[1], 0, 4096)
 os.system("cat /proc/interrupts >/run/end")
 print(json.dumps(answers))
-""",
-    )
+"""
+    answers = run(guest, disk, script)
     assert isinstance(answers, list)
     assert (answers[0]["depth"], answers[0]["cpu"], answers[0]["granted"]) == (2, 1, 0)
     assert (answers[1]["depth"], answers[1]["cpu"]) == (255, 0)
@@ -86,49 +81,37 @@ print(json.dumps(answers))
 @pytest.mark.parametrize("depth", [1, 3, 33])
 def test_any_depth_moves_all_data(guest: Guest, disk: str, depth: int) -> None:
     """Calls of more commands than the queue holds."""
-    assert (
-        run(
-            guest,
-            disk,
-            f"""
+    script = f"""
 fd = disk()
 answer = take(fd, depth={depth})
 for size in (4096, 1 << 17, 1 << 20, 5 << 20):
     check(fd, 3 << 20, size)
 print(json.dumps(answer["depth"]))
-""",
-        )
-        == depth
-    )
+"""
+    assert run(guest, disk, script) == depth
 
 
 def test_without_interrupts(guest: Guest, disk: str) -> None:
     """A queue to poll makes the file poll; a file that wants to sleep does so on the CPU's queue."""
     before = counters(guest, disk)
-    answer = run(
-        guest,
-        disk,
-        """
+    script = """
 fd = disk()
 answer = take(fd, flags=1)
 check(fd, 0, 1 << 20)
 print(json.dumps(answer))
-""",
-    )
+"""
+    answer = run(guest, disk, script)
     assert isinstance(answer, dict)
     assert (answer["cpu"], answer["granted"]) == (-1, 1)
     assert "interrupts" not in grown(guest, disk, before)
-    run(
-        guest,
-        disk,
-        """
+    script = """
 fd = disk()
 take(fd, flags=1)
 fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 1, 0, 0, 0))
 check(fd, 0, 4096)
 print(1)
-""",
-    )
+"""
+    run(guest, disk, script)
     assert grown(guest, disk, before)["interrupts"] == 2
 
 
@@ -141,10 +124,7 @@ def test_urgent_is_told_when_it_is_not_granted(guest: Guest, disk: str) -> None:
 
 def test_there_are_four_and_they_come_back(guest: Guest, disk: str) -> None:
     """A fifth file gets none; who closes gives back, who is killed too."""
-    answers = run(
-        guest,
-        disk,
-        """
+    script = """
 import time
 def until(fd):
     for _ in range(200):
@@ -160,14 +140,10 @@ for _ in range(3):
     answers.append(type(until(fds[3])).__name__)
     check(fds[3], 0, 1 << 20)
 print(json.dumps(answers))
-""",
-    )
+"""
+    answers = run(guest, disk, script)
     assert answers == ["dict"] * 4 + ["ENOSPC", "EBUSY"] + ["dict"] * 3
-    assert (
-        run(
-            guest,
-            disk,
-            """
+    script = """
 import signal, time
 for _ in range(6):
     ready, told = os.pipe()
@@ -183,10 +159,8 @@ for _ in range(6):
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
 print(json.dumps("done"))
-""",
-        )
-        == "done"
-    )
+"""
+    assert run(guest, disk, script) == "done"
 
 
 # Runs in the guest, with a node that everybody may open.
@@ -230,16 +204,10 @@ def test_strangers_leave_isolated_processors_alone(fresh_guest: Callable[..., Gu
 
 def test_what_is_refused(guest: Guest, disk: str) -> None:
     """CPUs that are not there, flags and members that are not known."""
-    assert (
-        run(
-            guest,
-            disk,
-            """
+    script = """
 fd = disk()
 bad = [{"cpu": 2}, {"cpu": -2}, {"cpu": 2**31 - 1}, {"flags": 4}, {"granted": 1}, {"ident": 1}, {"reserved": 1},
        {"size": 31}, {"size": 0}, {"size": 5000}]
 print(json.dumps([take(fd, **one) for one in bad]))
-""",
-        )
-        == ["EINVAL"] * 10
-    )
+"""
+    assert run(guest, disk, script) == ["EINVAL"] * 10

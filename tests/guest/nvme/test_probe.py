@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Probing: what is driven, what is refused and why, and what is left behind then."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A drive that completes commands which nobody has sent: they change nothing, and what they name is not looked at."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -7,8 +7,6 @@ of the drive.  That the PCI core gives a drive up for good (a permanent failure)
 is not for x86 to show: only other architectures' recovery says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from errno import ENODEV
 

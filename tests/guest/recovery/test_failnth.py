@@ -11,8 +11,6 @@ The long sweeps of probing, loading and block disks are sampled: each seventh fa
 random one on.  FAIL_NTH_STRIDE=1 has them whole.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections import Counter

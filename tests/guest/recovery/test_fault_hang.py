@@ -5,8 +5,6 @@ Stalls are made with a throttled medium: it answers a controller reset, as a
 drive does, where a request that is held otherwise would stop the machine.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The medium fails: the caller learns how far it came and why it ended there."""
 
-from __future__ import annotations
-
 from errno import EIO
 
 import pytest
@@ -26,10 +24,7 @@ RULES = (
     ErrorRule("read", sector=BAD_FAR_READ // SECTOR),
 )
 DRIVES = (
-    Nvme(
-        "bad",
-        (Namespace(64, backing=Blkdebug(RULES)), Namespace(64, backing=Blkdebug((ErrorRule("flush"),)))),
-    ),
+    Nvme("bad", (Namespace(64, backing=Blkdebug(RULES)), Namespace(64, backing=Blkdebug((ErrorRule("flush"),))))),
 )
 SETUP = Setup(drives=DRIVES)
 

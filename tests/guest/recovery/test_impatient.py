@@ -4,8 +4,6 @@
 They may do nothing but read and write the disk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from errno import ETIMEDOUT
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The controller fails: it is reset where that helps, and given up where it does not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import EIO, ENODEV, ETIMEDOUT

@@ -5,8 +5,6 @@ In QEMU the registers of a drive that has been pulled read zero and its
 configuration space all ones; hardware answers all ones in both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import ENODEV

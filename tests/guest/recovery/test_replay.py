@@ -5,8 +5,6 @@ The drive is played: it answers nothing until it is reset, and the test says whe
 do nothing but read and write the disk.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterator

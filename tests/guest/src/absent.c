@@ -12,20 +12,8 @@
  * synced and closed by another thread before that.  When there is a file GO the pages
  * come.  Prints how many bytes all calls have moved.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <liburing.h>
-#include <linux/userfaultfd.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <chario/uapi.h>
-
-#include "common.h"
+#include "faults.h"
+#include "ring.h"
 
 #define PAGE        4096ul
 #define HUGE        (2ul << 20)
@@ -69,28 +57,15 @@ static void *call_ring(void *argument)
 {
 	struct io_uring ring;
 
-	(void)argument;
-	errno = -io_uring_queue_init(MOST, &ring, 0);
-	if (errno)
-		die("io_uring_queue_init");
+	ring_init(&ring, MOST, 0);
 	for (unsigned int i = 0; i < count; i++)
 		io_uring_prep_read(io_uring_get_sqe(&ring), fd, memory_of(i), (unsigned int)bytes,
 				   (uint64_t)place_of(i));
 	if (io_uring_submit(&ring) != (int)count)
 		die("io_uring_submit");
-	for (unsigned int i = 0; i < count; i++) {
-		struct io_uring_cqe *cqe;
-
-		errno = -io_uring_wait_cqe(&ring, &cqe);
-		if (errno)
-			die("io_uring_wait_cqe");
-		errno = cqe->res < 0 ? -cqe->res : 0;
-		if (errno)
-			die("a read");
-		moved[i] = cqe->res;
-		io_uring_cqe_seen(&ring, cqe);
-	}
-	return NULL;
+	for (unsigned int i = 0; i < count; i++)
+		moved[i] = must(ring_reap(&ring), "a read");
+	return argument;
 }
 
 static void zero(int faults, char *from, size_t length)
@@ -105,10 +80,9 @@ static void zero(int faults, char *from, size_t length)
 static void copy_huge(int faults, char *to)
 {
 	struct uffdio_copy page = { .dst = (uintptr_t)to, .len = HUGE };
-	void *from = mmap(NULL, HUGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	page.src = (uintptr_t)from;
-	if (from == MAP_FAILED || ioctl(faults, UFFDIO_COPY, &page))
+	page.src = (uintptr_t)must_map_own(HUGE, 0);
+	if (ioctl(faults, UFFDIO_COPY, &page))
 		die("UFFDIO_COPY");
 }
 
@@ -127,16 +101,10 @@ static void come(int faults)
 /* All is there but the last page of each call. */
 static int map(void)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register all = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	int faults;
 
-	memory = mmap(NULL, count * room, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | (huge ? MAP_HUGETLB : 0), -1, 0);
-	all.range = (struct uffdio_range){ (uintptr_t)memory, count * room };
-	if (memory == MAP_FAILED || faults < 0 || ioctl(faults, UFFDIO_API, &api) ||
-	    ioctl(faults, UFFDIO_REGISTER, &all))
-		die("userfaultfd");
+	memory = must_map_own(count * room, huge ? MAP_HUGETLB : 0);
+	faults = faults_of(memory, count * room);
 	for (unsigned int i = 0; !huge && i < count; i++)
 		zero(faults, memory + i * room, room - PAGE);
 	return faults;
@@ -168,14 +136,6 @@ static void use_file(void)
 		die("another thread");
 }
 
-static void touch(const char *path)
-{
-	int made = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-	if (made < 0 || close(made))
-		die("%s", path);
-}
-
 int main(int argc, char **argv)
 {
 	struct chario_file_options options = { .size = sizeof(options),
@@ -196,21 +156,18 @@ int main(int argc, char **argv)
 	room = (bytes + PAGE) & ~(PAGE - 1);
 	if (!parts)
 		room = huge ? HUGE : bytes;
-	fd = open(argv[1], O_RDWR);
+	fd = must_open(argv[1], O_RDWR);
 	options.flags = parts ? CHARIO_FILE_ANY_SIZE : 0;
-	if (count > MOST || fd < 0 || ioctl(fd, CHARIO_IOC_SET_FILE, &options))
+	if (count > MOST || ioctl(fd, CHARIO_IOC_SET_FILE, &options))
 		die("%s", argv[1]);
 	faults = map();
 	for (unsigned int i = 0; i < (ring ? 1 : count); i++)
-		if (pthread_create(&threads[i], NULL, ring ? call_ring : call,
-				   (void *)(uintptr_t)i))
-			die("no thread");
+		must_start(&threads[i], ring ? call_ring : call, (void *)(uintptr_t)i);
 	wait_faults(faults);
 	if (parts)
 		use_file();
 	touch(argv[5]);
-	while (access(argv[6], F_OK))
-		usleep(10000);
+	await(argv[6]);
 	come(faults);
 	for (unsigned int i = 0; i < (ring ? 1 : count); i++)
 		pthread_join(threads[i], NULL);

@@ -19,20 +19,10 @@
  *
  * The last line is JSON: how many transfers came to which result.
  */
-#define _GNU_SOURCE
-#include <chario/uapi.h>
-#include <fcntl.h>
-#include <liburing.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common.h"
+#include "ring.h"
 
 #define BYTES   (64ul << 10)
 #define ON_DISK 0xaa
@@ -45,15 +35,6 @@ static volatile uint32_t current;
 static volatile bool is_over;
 /* By errno; 0: the bytes were moved. */
 static unsigned long results[134];
-
-static int open_disk(void)
-{
-	int fd = open(disk, O_RDWR | O_CLOEXEC);
-
-	if (fd < 0)
-		die("%s", disk);
-	return fd;
-}
 
 static unsigned char *new_memory(void *at)
 {
@@ -194,8 +175,7 @@ static void race_threads(void (*round)(unsigned char *memory), uint64_t rounds)
 	unsigned char *memory = new_memory(NULL);
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, transfer_on, NULL))
-		die("no thread");
+	must_start(&thread, transfer_on, NULL);
 	while (rounds--)
 		round(memory);
 	is_over = true;
@@ -206,26 +186,18 @@ static void submit(struct io_uring *ring, int fd, uint32_t id)
 {
 	struct chario_transfer t = transfer_of(id, CHARIO_TRANSFER_READ);
 
-	for (int i = 0; i < DEPTH; i++) {
-		struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
-
-		io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
-		sqe->cmd_op = CHARIO_IOC_TRANSFER;
-		memcpy(sqe->cmd, &t, sizeof(t));
-	}
+	for (int i = 0; i < DEPTH; i++)
+		ring_prep_transfer(io_uring_get_sqe(ring), fd, &t, false);
 	if (io_uring_submit(ring) != DEPTH)
 		die("io_uring_submit");
 }
 
 static void reap(struct io_uring *ring)
 {
-	struct io_uring_cqe *cqe;
-
 	for (int i = 0; i < DEPTH; i++) {
-		if (io_uring_wait_cqe(ring, &cqe))
-			die("io_uring_wait_cqe");
-		__atomic_fetch_add(&results[cqe->res < 0 ? -cqe->res : 0], 1, __ATOMIC_RELAXED);
-		io_uring_cqe_seen(ring, cqe);
+		int result = ring_reap(ring);
+
+		__atomic_fetch_add(&results[result < 0 ? -result : 0], 1, __ATOMIC_RELAXED);
 	}
 }
 
@@ -235,10 +207,9 @@ static void race_rings(uint64_t rounds)
 	while (rounds--) {
 		unsigned char *memory = new_memory(NULL);
 		struct io_uring ring;
-		int fd = open_disk();
+		int fd = must_open(disk, O_RDWR);
 
-		if (io_uring_queue_init(2 * DEPTH, &ring, IORING_SETUP_SQE128))
-			die("io_uring_queue_init");
+		ring_init(&ring, 2 * DEPTH, IORING_SETUP_SQE128);
 		submit(&ring, fd, create(fd, CHARIO_BUFFER_REGISTERED, memory, 0).id);
 		close(fd);
 		if (rounds % 2)
@@ -253,8 +224,7 @@ static void *poll_ring(void *rounds)
 {
 	struct io_uring ring;
 
-	if (io_uring_queue_init(2 * DEPTH, &ring, IORING_SETUP_SQE128 | IORING_SETUP_IOPOLL))
-		die("io_uring_queue_init");
+	ring_init(&ring, 2 * DEPTH, IORING_SETUP_SQE128 | IORING_SETUP_IOPOLL);
 	for (uint64_t left = *(uint64_t *)rounds; left; left--) {
 		submit(&ring, file, current);
 		reap(&ring);
@@ -271,8 +241,7 @@ static void race_polls(uint64_t rounds)
 	if (ioctl(file, CHARIO_IOC_QUEUE_CREATE, &q))
 		die("no queue");
 	current = create(file, CHARIO_BUFFER_REGISTERED, new_memory(NULL), 0).id;
-	if (pthread_create(&other, NULL, poll_ring, &rounds))
-		die("no thread");
+	must_start(&other, poll_ring, &rounds);
 	poll_ring(&rounds);
 	pthread_join(other, NULL);
 }
@@ -283,9 +252,8 @@ static _Noreturn void be_killed(int ready)
 	struct chario_buffer_create pool = create(file, CHARIO_BUFFER_POOL, NULL, 0);
 	struct io_uring ring;
 
-	if (mmap(NULL, BYTES, PROT_READ, MAP_SHARED, file, (off_t)pool.mmap_offset) == MAP_FAILED ||
-	    io_uring_queue_init(2 * DEPTH, &ring, IORING_SETUP_SQE128))
-		die("mmap, io_uring_queue_init");
+	must_map(BYTES, MAP_SHARED, file, pool.mmap_offset);
+	ring_init(&ring, 2 * DEPTH, IORING_SETUP_SQE128);
 	if (write(ready, "", 1) != 1)
 		die("write");
 	while (true) {
@@ -306,7 +274,7 @@ static void race_kill(uint64_t rounds)
 		pid_t child = fork();
 
 		if (child == 0) {
-			file = open_disk();
+			file = must_open(disk, O_RDWR);
 			be_killed(ready[1]);
 		}
 		if (child < 0 || read(ready[0], &byte, 1) != 1)
@@ -343,15 +311,13 @@ static void race_heirs(uint64_t rounds)
 /* Somebody else: two buffers whose contents nobody has reason to touch. */
 static _Noreturn void be_neighbour(int told)
 {
-	int fd = open_disk();
+	int fd = must_open(disk, O_RDWR);
 	unsigned char *own = new_memory(NULL), *pool;
 	struct chario_buffer_create c = create(fd, CHARIO_BUFFER_POOL, NULL, 0);
 	char byte;
 
 	create(fd, CHARIO_BUFFER_REGISTERED, own, 0);
-	pool = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)c.mmap_offset);
-	if (pool == MAP_FAILED)
-		die("mmap");
+	pool = must_map(BYTES, MAP_SHARED, fd, c.mmap_offset);
 	memset(pool, OURS, BYTES);
 	if (read(told, &byte, 1))
 		die("nobody should have written");
@@ -360,24 +326,29 @@ static _Noreturn void be_neighbour(int told)
 	exit(EXIT_SUCCESS);
 }
 
+static const struct {
+	const char *name;
+	void (*run)(uint64_t rounds);
+	void (*round)(unsigned char *memory); /* beside a thread that transfers */
+} races[] = {
+	{ .name = "reuse", .round = race_reuse },   { .name = "unmap", .round = race_unmap },
+	{ .name = "dmabuf", .round = race_dmabuf }, { .name = "rings", .run = race_rings },
+	{ .name = "kill", .run = race_kill },       { .name = "polls", .run = race_polls },
+	{ .name = "heirs", .run = race_heirs },
+};
+
 static void run(const char *race, uint64_t rounds)
 {
-	if (!strcmp(race, "reuse"))
-		race_threads(race_reuse, rounds);
-	else if (!strcmp(race, "unmap"))
-		race_threads(race_unmap, rounds);
-	else if (!strcmp(race, "dmabuf"))
-		race_threads(race_dmabuf, rounds);
-	else if (!strcmp(race, "rings"))
-		race_rings(rounds);
-	else if (!strcmp(race, "kill"))
-		race_kill(rounds);
-	else if (!strcmp(race, "polls"))
-		race_polls(rounds);
-	else if (!strcmp(race, "heirs"))
-		race_heirs(rounds);
-	else
-		die("no such race: %s", race);
+	for (size_t i = 0; i < sizeof(races) / sizeof(*races); i++) {
+		if (strcmp(race, races[i].name) != 0)
+			continue;
+		if (races[i].round)
+			race_threads(races[i].round, rounds);
+		else
+			races[i].run(rounds);
+		return;
+	}
+	die("no such race: %s", race);
 }
 
 int main(int argc, char **argv)
@@ -389,7 +360,7 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		die("usage: attack DISK RACE ROUNDS");
 	disk = argv[1];
-	file = open_disk();
+	file = must_open(disk, O_RDWR);
 	prepare_disk();
 	if (pipe2(told, O_CLOEXEC))
 		die("pipe");

@@ -9,14 +9,6 @@
  * each, a line says how many commands the module has posted.  The disk is
  * filled first and read as a whole in the end; neither is counted.
  */
-#define _GNU_SOURCE
-#include <chario/uapi.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "common.h"
 
 #define PIECE (1ul << 20)
@@ -29,28 +21,16 @@ struct disk {
 	uint64_t random;
 };
 
-static char *get_memory(uint64_t bytes)
-{
-	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	if (memory == MAP_FAILED)
-		die("no memory");
-	return memory;
-}
-
 static void open_disk(struct disk *d, const char *path)
 {
 	struct chario_info info = { .size = sizeof(info) };
 
-	d->fd = open(path, O_RDWR);
-	if (d->fd < 0)
-		die("%s", path);
+	d->fd = must_open(path, O_RDWR);
 	if (ioctl(d->fd, CHARIO_IOC_INFO, &info))
 		die("CHARIO_IOC_INFO");
 	d->bytes = info.capacity_bytes;
-	d->shadow = get_memory(d->bytes);
-	d->buffer = get_memory(d->bytes);
+	d->shadow = must_map_own(d->bytes, MAP_POPULATE);
+	d->buffer = must_map_own(d->bytes, MAP_POPULATE);
 	d->random = 1;
 }
 
@@ -67,11 +47,7 @@ static void write_new(struct disk *d, uint64_t offset, uint64_t bytes)
 {
 	char *from = d->shadow + offset;
 
-	for (uint64_t i = 0; i < bytes; i += sizeof(uint64_t)) {
-		uint64_t word = random_next(&d->random);
-
-		memcpy(from + i, &word, sizeof(word));
-	}
+	random_fill(&d->random, from, bytes);
 	if (pwrite(d->fd, from, bytes, (off_t)offset) != (ssize_t)bytes)
 		die("write of %lu bytes at %lu", bytes, offset);
 }

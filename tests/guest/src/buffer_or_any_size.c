@@ -10,15 +10,6 @@
  * the other ended, how the creation did, and how the giving back of a buffer
  * does.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <chario/uapi.h>
-
 #include "common.h"
 
 #define BYTES (64ul << 20)
@@ -36,19 +27,6 @@ static void *create(void *argument)
 
 	c->error = ioctl(c->disk, CHARIO_IOC_BUFFER_CREATE, &c->args) ? errno : 0;
 	return NULL;
-}
-
-static bool has_pinned(void)
-{
-	FILE *status = fopen("/proc/self/status", "r");
-	char line[256];
-	long kib = 0;
-
-	while (status && fgets(line, sizeof(line), status))
-		sscanf(line, "VmPin: %ld", &kib);
-	if (status)
-		fclose(status);
-	return kib > 0;
 }
 
 static int let_any_size(int disk)
@@ -75,16 +53,13 @@ static bool meet(const char *path)
 {
 	struct creation c = {
 		.args = { .size = sizeof(c.args), .kind = CHARIO_BUFFER_POOL, .bytes = BYTES },
-		.disk = open(path, O_RDWR)
+		.disk = must_open(path, O_RDWR)
 	};
 	pthread_t thread;
 	int error;
 
-	if (c.disk < 0)
-		die("%s", path);
-	if (pthread_create(&thread, NULL, create, &c))
-		die("no thread");
-	while (!has_pinned())
+	must_start(&thread, create, &c);
+	while (!pinned_kib())
 		;
 	error = let_any_size(c.disk);
 	pthread_join(thread, NULL);
@@ -92,7 +67,7 @@ static bool meet(const char *path)
 		printf("%s %s %s\n", name(error), name(c.error), name(give_back(c.disk)));
 	close(c.disk);
 	/* What was refused is given back by a worker. */
-	while (has_pinned())
+	while (pinned_kib())
 		;
 	return !error;
 }

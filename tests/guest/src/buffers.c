@@ -45,21 +45,13 @@
  *
  * The answer is a number or the name of an error.
  */
-#define _GNU_SOURCE
 #include <chario/buffer.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common.h"
 #include "dmabuf.h"
 #include "ring.h"
+#include "script.h"
 
-#define MAX_WORDS 16
-#define SLOTS     16
+#define SLOTS 16
 
 struct memory {
 	unsigned char *at;
@@ -69,25 +61,10 @@ struct memory {
 	int fd;
 };
 
-struct line {
-	char *words[MAX_WORDS];
-	int count;
-};
-
 static struct chario_device *device;
 static struct memory slots[SLOTS];
 static int ring_form = -1; /* none: by ioctl */
 static uint32_t way_flags;
-
-static uint64_t word(const struct line *l, int index)
-{
-	return index < l->count ? number(l->words[index]) : 0;
-}
-
-static bool is(const struct line *l, const char *name)
-{
-	return !strcmp(l->words[0], name);
-}
 
 static struct memory *slot(const struct line *l)
 {
@@ -212,19 +189,6 @@ static long ordinary(const struct line *l)
 	return done < 0 ? -errno : done;
 }
 
-static long locked_kb(void)
-{
-	FILE *status = fopen("/proc/self/status", "r");
-	char text[256];
-	long kb = -1;
-
-	while (status && fgets(text, sizeof(text), status))
-		if (sscanf(text, "VmPin: %ld", &kb) == 1)
-			break;
-	fclose(status);
-	return kb;
-}
-
 static long fork_child(void)
 {
 	int status;
@@ -311,14 +275,6 @@ static long open_other(const struct line *l)
 	return chario_device_open(l->words[1], O_RDWR, &device);
 }
 
-static long wait_file(const char *path)
-{
-	fflush(stdout);
-	while (access(path, F_OK))
-		usleep(50000);
-	return 0;
-}
-
 static long bare(unsigned long request, void *argument)
 {
 	return ioctl(chario_device_fd(device), request, argument) ? -errno : 0;
@@ -401,7 +357,7 @@ static long free_buffer(struct memory *m)
 static long use(const struct line *l)
 {
 	if (is(l, "wait"))
-		return wait_file(l->words[1]);
+		return await(l->words[1]);
 	if (is(l, "id"))
 		return (long)chario_buffer_id(slot(l)->buffer);
 	if (is(l, "sync"))
@@ -427,7 +383,7 @@ static long use(const struct line *l)
 	if (is(l, "raw"))
 		return raw(l);
 	if (is(l, "locked"))
-		return locked_kb();
+		return pinned_kib();
 	if (is(l, "fork"))
 		return fork_child();
 	die("no such line: %s", l->words[0]);
@@ -482,30 +438,16 @@ static long make(const struct line *l)
 int main(int argc, char **argv)
 {
 	int flags = O_RDWR;
-	char text[1024];
-	int err;
+	struct line l;
 
 	if (argc < 2)
 		die("usage: buffers DEVICE [FLAG]... <SCRIPT");
 	for (int i = 2; i < argc; i++)
 		flags = !strcmp(argv[i], "rdonly") ? O_RDONLY : O_WRONLY;
-	err = chario_device_open(argv[1], flags, &device);
-	if (err)
-		die("%s: %s", argv[1], strerrorname_np(-err));
-	while (fgets(text, sizeof(text), stdin)) {
-		struct line l = { .count = 0 };
-		long result;
-
-		for (char *w = strtok(text, " \n"); w && l.count < MAX_WORDS;
-		     w = strtok(NULL, " \n"))
-			l.words[l.count++] = w;
-		if (!l.count)
-			continue;
-		result = make(&l);
-		if (result < 0)
-			printf("%s\n", strerrorname_np((int)-result));
-		else
-			printf("%ld\n", result);
+	must(chario_device_open(argv[1], flags, &device), argv[1]);
+	while (next_line(&l)) {
+		answer(make(&l));
+		putchar('\n');
 	}
 	return 0;
 }

@@ -23,45 +23,19 @@
  * a 32-bit number.  The answer is a number or the name of an error; ioctl adds
  * the struct as 32-bit numbers, block adds the value.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-#include "common.h"
+#include "script.h"
 
 #define BUFFER_BYTES (16ul << 20)
-#define MAX_WORDS    16
 #define NOWHERE      ((char *)4096)
-
-struct line {
-	char *words[MAX_WORDS];
-	int count;
-};
 
 static int fd;
 static char *buffer;
 
-static uint64_t word(const struct line *l, int index)
+static void answer_call(long result)
 {
-	return index < l->count ? number(l->words[index]) : 0;
-}
-
-static bool is(const struct line *l, const char *name)
-{
-	return !strcmp(l->words[0], name);
-}
-
-static void answer(long result)
-{
-	if (result < 0)
-		printf("%s", strerrorname_np(errno));
-	else
-		printf("%ld", result);
+	answer(result < 0 ? -errno : result);
 }
 
 static long vector_call(const struct line *l)
@@ -110,7 +84,7 @@ static void block_call(const struct line *l)
 
 		if (strcmp(l->words[1], names[i].name))
 			continue;
-		answer(ioctl(fd, names[i].number, &value));
+		answer_call(ioctl(fd, names[i].number, &value));
 		printf(" %" PRIu64, value);
 		return;
 	}
@@ -136,7 +110,7 @@ static void ioctl_call(const struct line *l)
 		argument[offset / 4] = value;
 	}
 	result = ioctl(fd, word(l, 1), argument);
-	answer(result);
+	answer_call(result);
 	for (uint64_t i = 0; result >= 0 && i < bytes / 4; i++)
 		printf(" %u", argument[i]);
 }
@@ -144,33 +118,33 @@ static void ioctl_call(const struct line *l)
 static void make(const struct line *l)
 {
 	if (is(l, "pread"))
-		answer(pread(fd, buffer + word(l, 3), word(l, 2), (off_t)word(l, 1)));
+		answer_call(pread(fd, buffer + word(l, 3), word(l, 2), (off_t)word(l, 1)));
 	else if (is(l, "pwrite"))
-		answer(pwrite(fd, buffer + word(l, 3), word(l, 2), (off_t)word(l, 1)));
+		answer_call(pwrite(fd, buffer + word(l, 3), word(l, 2), (off_t)word(l, 1)));
 	else if (is(l, "read"))
-		answer(read(fd, buffer + word(l, 2), word(l, 1)));
+		answer_call(read(fd, buffer + word(l, 2), word(l, 1)));
 	else if (is(l, "write"))
-		answer(write(fd, buffer + word(l, 2), word(l, 1)));
+		answer_call(write(fd, buffer + word(l, 2), word(l, 1)));
 	else if (is(l, "bad-pread"))
-		answer(pread(fd, NOWHERE, word(l, 2), (off_t)word(l, 1)));
+		answer_call(pread(fd, NOWHERE, word(l, 2), (off_t)word(l, 1)));
 	else if (is(l, "bad-pwrite"))
-		answer(pwrite(fd, NOWHERE, word(l, 2), (off_t)word(l, 1)));
+		answer_call(pwrite(fd, NOWHERE, word(l, 2), (off_t)word(l, 1)));
 	else if (is(l, "hole"))
-		answer(mprotect(buffer + word(l, 1), word(l, 2), PROT_NONE));
+		answer_call(mprotect(buffer + word(l, 1), word(l, 2), PROT_NONE));
 	else if (is(l, "preadv") || is(l, "pwritev"))
-		answer(vector_call(l));
+		answer_call(vector_call(l));
 	else if (is(l, "seek"))
-		answer(seek_call(l));
+		answer_call(seek_call(l));
 	else if (is(l, "fsync"))
-		answer(fsync(fd));
+		answer_call(fsync(fd));
 	else if (is(l, "fdatasync"))
-		answer(fdatasync(fd));
+		answer_call(fdatasync(fd));
 	else if (is(l, "block"))
 		block_call(l);
 	else if (is(l, "ioctl"))
 		ioctl_call(l);
 	else if (is(l, "bad-ioctl"))
-		answer(ioctl(fd, word(l, 1), NOWHERE));
+		answer_call(ioctl(fd, word(l, 1), NOWHERE));
 	else
 		die("no such call: %s", l->words[0]);
 	putchar('\n');
@@ -205,22 +179,13 @@ static void make_buffer(void)
 
 int main(int argc, char **argv)
 {
-	char text[1024];
+	struct line l;
 
 	if (argc < 2)
 		die("usage: calls DEVICE [FLAG]... <SCRIPT");
-	fd = open(argv[1], open_flags(argc, argv));
-	if (fd < 0)
-		die("%s", argv[1]);
+	fd = must_open(argv[1], open_flags(argc, argv));
 	make_buffer();
-	while (fgets(text, sizeof(text), stdin)) {
-		struct line l = { .count = 0 };
-
-		for (char *w = strtok(text, " \n"); w && l.count < MAX_WORDS;
-		     w = strtok(NULL, " \n"))
-			l.words[l.count++] = w;
-		if (l.count)
-			make(&l);
-	}
+	while (next_line(&l))
+		make(&l);
 	return 0;
 }

@@ -17,13 +17,8 @@
  * A program that has found a partition just before the table was read anew opens one that is in no
  * table any more: the kernel lets it.  Prints how often each went wrong, in JSON.
  */
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "common.h"
 
@@ -37,11 +32,8 @@ static unsigned long turn, not_opened, own_free, other_busy, held_opened, togeth
 
 static void *reread(void *unused)
 {
-	int fd = open(whole, O_RDONLY | O_CLOEXEC);
+	int fd = must_open(whole, O_RDONLY);
 
-	(void)unused;
-	if (fd < 0)
-		die("cannot open %s", whole);
 	for (;;) {
 		sem_wait(&go);
 		/* A partition that has been closed just now is open for some ticks. */
@@ -52,7 +44,7 @@ static void *reread(void *unused)
 		ioctl(fd, BLKRRPART);
 		ioctl(fd, BLKRRPART);
 	}
-	return NULL;
+	return unused;
 }
 
 /* Return when the table has been read once more, and is being read again. */

@@ -9,13 +9,6 @@
  * with types/split before the call and compared with what the module has posted
  * in it.  The last line gives the sums, for comparison with the drive's count.
  */
-#define _GNU_SOURCE
-#include <chario/uapi.h>
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 /* The rule itself, as the module has it. */
 #include "../../../kernel/types/split.h"
@@ -44,19 +37,14 @@ struct counts {
 
 static void open_disk(struct disk *d, const char *path)
 {
-	d->fd = open(path, O_RDWR);
-	if (d->fd < 0)
-		die("%s", path);
+	d->fd = must_open(path, O_RDWR);
 	d->info.size = sizeof(d->info);
 	if (ioctl(d->fd, CHARIO_IOC_INFO, &d->info))
 		die("CHARIO_IOC_INFO");
 	d->limits.command_bytes = d->info.command_bytes;
 	d->limits.chunk_bytes = d->info.chunk_bytes;
 	d->limits.boundary_bytes = d->info.boundary_bytes;
-	d->buffer = mmap(NULL, LONGEST, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (d->buffer == MAP_FAILED)
-		die("no memory");
+	d->buffer = must_map_own(LONGEST, MAP_POPULATE);
 }
 
 static struct counts posted(struct disk *d)

@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the programs of the guest tests share: one way to fail, one source of
- * random numbers.  A test passes on the line that a program prints at its end,
- * so each failure only has to say what it was.
+ * What the programs of the guest tests share: one way to fail, what ends the
+ * program when it fails, one source of random numbers.  A test passes on the
+ * line that a program prints at its end, so each failure only has to say what
+ * it was.
  */
 #ifndef GUEST_COMMON_H
 #define GUEST_COMMON_H
 
+#include <chario/uapi.h>
 #include <errno.h>
-#include <stdarg.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* The message and, where there is one, the error of the last call. */
 static inline _Noreturn __attribute__((format(printf, 1, 2))) void die(const char *format, ...)
@@ -27,6 +38,77 @@ static inline _Noreturn __attribute__((format(printf, 1, 2))) void die(const cha
 		fprintf(stderr, ": %s", strerror(error));
 	fputc('\n', stderr);
 	exit(EXIT_FAILURE);
+}
+
+/* A result of the library: below 0 it is an error, and the end. */
+static inline int64_t must(int64_t result, const char *what)
+{
+	errno = result < 0 ? (int)-result : 0;
+	if (errno)
+		die("%s", what);
+	return result;
+}
+
+static inline int must_open(const char *path, int flags)
+{
+	int fd = open(path, flags | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		die("%s", path);
+	return fd;
+}
+
+/* Memory to read and write; @flags is MAP_PRIVATE or MAP_SHARED, and more. */
+static inline void *must_map(size_t bytes, int flags, int fd, uint64_t offset)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
+
+	if (at == MAP_FAILED)
+		die("a mapping of %zu bytes%s", bytes,
+		    flags & MAP_HUGETLB ? " in huge pages: raise nr_hugepages" : "");
+	return at;
+}
+
+/* Memory of its own; @flags are those beside MAP_PRIVATE and MAP_ANONYMOUS. */
+static inline void *must_map_own(size_t bytes, int flags)
+{
+	return must_map(bytes, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+}
+
+static inline void must_start(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+	must(-pthread_create(thread, NULL, run, argument), "no thread");
+}
+
+/* Tell a test, or another program, by a file; and wait for one. */
+static inline int touch(const char *path)
+{
+	fflush(stdout);
+	return close(must_open(path, O_WRONLY | O_CREAT));
+}
+
+static inline int await(const char *path)
+{
+	fflush(stdout);
+	while (access(path, F_OK))
+		usleep(10000);
+	return 0;
+}
+
+/* Memory of this process that somebody has pinned. */
+static inline long pinned_kib(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	char line[256];
+	long kib = -1;
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "VmPin: %ld", &kib) == 1)
+			break;
+	if (kib < 0)
+		die("VmPin of /proc/self/status");
+	fclose(status);
+	return kib;
 }
 
 static inline uint64_t number(const char *text)
@@ -49,6 +131,15 @@ static inline uint64_t random_next(uint64_t *state)
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
 	return z ^ (z >> 31);
+}
+
+static inline void random_fill(uint64_t *state, void *memory, size_t bytes)
+{
+	for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
+		uint64_t word = random_next(state);
+
+		memcpy((char *)memory + at, &word, sizeof(word));
+	}
 }
 
 static inline uint64_t random_below(uint64_t *state, uint64_t limit)

@@ -8,46 +8,25 @@
  * when the read is about to be made, or has been submitted.  Prints what the read
  * has given.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <liburing.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "common.h"
-
-static void touch(const char *path)
-{
-	int fd = open(path, O_CREAT | O_WRONLY, 0600);
-
-	if (fd < 0)
-		die("%s", path);
-	close(fd);
-}
+#include "ring.h"
 
 static long by_ring(int fd, char *to, unsigned int bytes, unsigned int flags, const char *sent)
 {
 	struct io_uring ring;
-	struct io_uring_cqe *cqe;
 
-	errno = -io_uring_queue_init(1, &ring, flags);
-	if (errno)
-		die("io_uring_queue_init");
+	ring_init(&ring, 1, flags);
 	io_uring_prep_read(io_uring_get_sqe(&ring), fd, to, bytes, 0);
 	if (io_uring_submit(&ring) != 1)
 		die("io_uring_submit");
 	touch(sent);
-	errno = -io_uring_wait_cqe(&ring, &cqe);
-	if (errno)
-		die("io_uring_wait_cqe");
-	return cqe->res;
+	return ring_reap(&ring);
 }
 
 int main(int argc, char **argv)
 {
 	const char *way, *sent;
 	unsigned int bytes;
-	int disk, file;
+	int disk;
 	long got;
 	char *at;
 
@@ -56,13 +35,8 @@ int main(int argc, char **argv)
 	bytes = (unsigned int)number(argv[3]);
 	way = argv[4];
 	sent = argv[5];
-	disk = open(argv[1], O_RDONLY | O_DIRECT);
-	file = open(argv[2], O_RDWR);
-	if (disk < 0 || file < 0)
-		die("cannot open %s or %s", argv[1], argv[2]);
-	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	if (at == MAP_FAILED)
-		die("mmap");
+	disk = must_open(argv[1], O_RDONLY | O_DIRECT);
+	at = must_map(bytes, MAP_SHARED, must_open(argv[2], O_RDWR), 0);
 	if (!strcmp(way, "pread")) {
 		touch(sent);
 		got = pread(disk, at, bytes, 0);

@@ -5,15 +5,10 @@
 #ifndef GUEST_DMABUF_H
 #define GUEST_DMABUF_H
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/dma-heap.h>
 #include <linux/udmabuf.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
+
+#include "common.h"
 
 /* A dma-buf of the system heap: its descriptor, or a negative errno. */
 static inline int dmabuf_of_heap(size_t bytes)

@@ -9,16 +9,8 @@
  * with every call there is, to buffers at any 4-byte offset of a page, in
  * small pages and in huge ones.  What stands around a buffer must stay as it is.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "common.h"
 
@@ -29,6 +21,7 @@
 #define AREA         (LONGEST + (MAX_ELEMENTS + 1) * (PAGE + 2 * MARGIN))
 #define HUGE_PAGE    (2ul << 20)
 #define MAX_THREADS  64
+#define AREA_ROOM    ((AREA + HUGE_PAGE) & ~(HUGE_PAGE - 1))
 
 struct worker {
 	pthread_t thread;
@@ -278,16 +271,6 @@ static void one_call(struct worker *w, uint64_t index)
 	w->moved += c.bytes;
 }
 
-static char *map_area(int flags)
-{
-	void *area = mmap(NULL, (AREA + HUGE_PAGE) & ~(HUGE_PAGE - 1), PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-
-	if (area == MAP_FAILED)
-		die("no memory%s", flags & MAP_HUGETLB ? " in huge pages: raise nr_hugepages" : "");
-	return area;
-}
-
 static void set_up(struct worker *w)
 {
 	cpu_set_t cpus;
@@ -296,14 +279,12 @@ static void set_up(struct worker *w)
 	CPU_SET(w->cpu, &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus))
 		die("cannot run on CPU %u", w->cpu);
-	w->fd = open(w->device, O_RDWR);
-	if (w->fd < 0)
-		die("%s", w->device);
+	w->fd = must_open(w->device, O_RDWR);
 	w->shadow = malloc(w->bytes);
 	if (!w->shadow)
 		die("no memory");
-	w->areas[0] = map_area(0);
-	w->areas[1] = map_area(MAP_HUGETLB);
+	w->areas[0] = must_map_own(AREA_ROOM, 0);
+	w->areas[1] = must_map_own(AREA_ROOM, MAP_HUGETLB);
 	fill(w, w->shadow, w->bytes);
 	if (pwrite(w->fd, w->shadow, w->bytes, (off_t)w->offset) != (ssize_t)w->bytes)
 		die("cannot fill %lu bytes at %lu", w->bytes, w->offset);
@@ -328,9 +309,9 @@ static void *work(void *arg)
 
 static uint64_t block_size(const char *device)
 {
-	int fd = open(device, O_RDONLY), bytes;
+	int fd = must_open(device, O_RDONLY), bytes;
 
-	if (fd < 0 || ioctl(fd, BLKSSZGET, &bytes))
+	if (ioctl(fd, BLKSSZGET, &bytes))
 		die("%s", device);
 	close(fd);
 	return (uint64_t)bytes;
@@ -360,8 +341,7 @@ int main(int argc, char **argv)
 		w->bytes = number(argv[5]) / count / w->block * w->block;
 		w->offset = number(argv[4]) + i * w->bytes;
 		w->cpu = i % (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
-		if (pthread_create(&w->thread, NULL, work, w))
-			die("no thread");
+		must_start(&w->thread, work, w);
 	}
 	for (unsigned int i = 0; i < count; i++) {
 		pthread_join(workers[i].thread, NULL);

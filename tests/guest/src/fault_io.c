@@ -30,21 +30,9 @@
  *   touch FILE, await FILE            meet the test
  *   fork                              go on in two processes
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-#include <chario/uapi.h>
+#include "common.h"
 
 #define BUFFER_BYTES (64u << 20)
 
@@ -55,12 +43,7 @@ static struct chario_file_options options = { .size = sizeof(options) };
 
 static void map_buffer(void)
 {
-	buffer = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		      0);
-	if (buffer == MAP_FAILED) {
-		perror("mmap");
-		exit(2);
-	}
+	buffer = must_map_own(BUFFER_BYTES, 0);
 	may_be_written = false;
 }
 
@@ -157,16 +140,27 @@ static long read_until_failure(uint64_t pos, uint64_t bytes)
 	return ret;
 }
 
+static long set_file(void)
+{
+	return ioctl(fd, CHARIO_IOC_SET_FILE, &options);
+}
+
 static long set_deadline(uint64_t ms)
 {
 	options.deadline_ns = ms * 1000000;
-	return ioctl(fd, CHARIO_IOC_SET_FILE, &options);
+	return set_file();
 }
 
 static long set_completion(uint64_t mode)
 {
 	options.completion = (uint32_t)mode;
-	return ioctl(fd, CHARIO_IOC_SET_FILE, &options);
+	return set_file();
+}
+
+static long set_flag(uint32_t flag)
+{
+	options.flags |= flag;
+	return set_file();
 }
 
 static long read_times(uint64_t times, uint64_t pos, uint64_t bytes)
@@ -176,18 +170,6 @@ static long read_times(uint64_t times, uint64_t pos, uint64_t bytes)
 	for (uint64_t i = 0; i < times; i++)
 		done += pread(fd, buffer, bytes, (off_t)pos) == (ssize_t)bytes;
 	return done;
-}
-
-static long make_urgent(void)
-{
-	options.flags |= CHARIO_FILE_URGENT;
-	return ioctl(fd, CHARIO_IOC_SET_FILE, &options);
-}
-
-static long any_size(void)
-{
-	options.flags |= CHARIO_FILE_ANY_SIZE;
-	return ioctl(fd, CHARIO_IOC_SET_FILE, &options);
 }
 
 static long info(void)
@@ -250,18 +232,6 @@ static long size(void)
 	return ioctl(fd, BLKGETSIZE64, &bytes);
 }
 
-static long touch(const char *path)
-{
-	return close(open(path, O_CREAT | O_WRONLY, 0600));
-}
-
-static long await(const char *path)
-{
-	while (access(path, F_OK))
-		usleep(10000);
-	return 0;
-}
-
 static long unmap(void)
 {
 	long ret = munmap(buffer, BUFFER_BYTES);
@@ -291,11 +261,11 @@ static long run(const char *name, char **arg)
 	if (!strcmp(name, "take"))
 		return lock(F_OFD_SETLKW);
 	if (!strcmp(name, "any-size"))
-		return any_size();
+		return set_flag(CHARIO_FILE_ANY_SIZE);
 	if (!strcmp(name, "times"))
 		return read_times(n[0], n[1], n[2]);
 	if (!strcmp(name, "urgent"))
-		return make_urgent();
+		return set_flag(CHARIO_FILE_URGENT);
 	if (!strcmp(name, "until"))
 		return read_until_failure(n[0], n[1]);
 	if (!strcmp(name, "fill"))
@@ -340,18 +310,15 @@ static long run(const char *name, char **arg)
 		return fsync(fd);
 	if (!strcmp(name, "fork"))
 		return fork();
-	fprintf(stderr, "fault_io: no step is called %s\n", name);
-	exit(2);
+	die("no step is called %s", name);
 }
 
 int main(int argc, char **argv)
 {
 	long ret;
 
-	if (argc < 3) {
-		fprintf(stderr, "usage: fault_io PATH STEP,ARGUMENT,... ...\n");
-		return 2;
-	}
+	if (argc < 3)
+		die("usage: fault_io PATH STEP,ARGUMENT,... ...");
 	map_buffer();
 	fd = open(argv[1], O_RDWR);
 	if (fd < 0) {

@@ -20,15 +20,9 @@
  * Prints "N RESULT" for each failure met, RESULT being 0 or -errno, and at the
  * end "END N".  Needs the files fail-nth of /proc.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "common.h"
 #include "fault_nth/setup.h"
@@ -110,10 +104,8 @@ static int disarm(void)
 
 static int put(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY), ret = 0;
+	int fd = must_open(path, O_WRONLY), ret = 0;
 
-	if (fd < 0)
-		die("%s", path);
 	if (write(fd, text, strlen(text)) < 0)
 		ret = -errno;
 	close(fd);
@@ -203,12 +195,9 @@ int main(int argc, char **argv)
 	add_harmed(OWN);
 	if (!nr_harmed)
 		die("this kernel cannot make allocations fail: " OWN);
-	buffer = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | MAP_LOCKED, -1, 0);
-	if (buffer == MAP_FAILED)
-		die("memory");
-	if (call && (disk = open(argv[2], O_RDWR)) < 0)
-		die("%s", argv[2]);
+	buffer = must_map_own(BYTES, MAP_POPULATE | MAP_LOCKED);
+	if (call)
+		disk = must_open(argv[2], O_RDWR);
 	if (setup)
 		setup_prepare(argv[3], argc > 4 ? argv[4] : "");
 	for (; n < POINTS; n += stride) {

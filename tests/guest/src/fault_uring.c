@@ -12,18 +12,7 @@
  * with "until", the first has come back).  One line a result: "RESULT COUNT",
  * the lowest result first.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <liburing.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <chario/uapi.h>
+#include "ring.h"
 
 #define RESULTS_MAX 16
 
@@ -48,14 +37,6 @@ static struct {
 	int result;
 	unsigned long count;
 } results[RESULTS_MAX];
-
-static void must(int ret, const char *what)
-{
-	if (ret >= 0)
-		return;
-	fprintf(stderr, "fault_uring: %s: %s\n", what, strerror(-ret));
-	exit(2);
-}
 
 static void note(int result)
 {
@@ -101,9 +82,7 @@ static void prepare_command(const struct job *job, struct io_uring_sqe *sqe, __u
 		.bytes = job->bytes,
 	};
 
-	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, job->fd, NULL, 0, 0);
-	sqe->cmd_op = CHARIO_IOC_TRANSFER;
-	memcpy(sqe->cmd, &transfer, sizeof(transfer));
+	ring_prep_transfer(sqe, job->fd, &transfer, false);
 }
 
 static void submit(struct job *job, unsigned int slot)
@@ -133,7 +112,7 @@ static void submit(struct job *job, unsigned int slot)
 static void announce(struct job *job)
 {
 	if (job->touch)
-		close(open(job->touch, O_CREAT | O_WRONLY, 0600));
+		touch(job->touch);
 	job->touch = NULL;
 }
 
@@ -197,9 +176,8 @@ static void set_up(struct job *job)
 	if (!job->memory)
 		must(-ENOMEM, "memory");
 	memset(job->memory, 0xA5, total);
-	must(io_uring_queue_init(job->depth, &job->ring,
-				 IORING_SETUP_SQE128 | (job->iopoll ? IORING_SETUP_IOPOLL : 0)),
-	     "ring");
+	ring_init(&job->ring, job->depth,
+		  IORING_SETUP_SQE128 | (job->iopoll ? IORING_SETUP_IOPOLL : 0));
 	if (job->registered)
 		must(io_uring_register_files(&job->ring, &job->fd, 1), "files");
 	if (job->close)
@@ -216,12 +194,9 @@ int main(int argc, char **argv)
 {
 	struct job job = { .fd = -1 };
 
-	if (argc < 4) {
-		fprintf(stderr, "usage: fault_uring PATH DEPTH BYTES [OPTION...]\n");
-		return 2;
-	}
-	job.fd = open(argv[1], O_RDWR | O_DIRECT);
-	must(job.fd < 0 ? -errno : 0, argv[1]);
+	if (argc < 4)
+		die("usage: fault_uring PATH DEPTH BYTES [OPTION...]");
+	job.fd = must_open(argv[1], O_RDWR | O_DIRECT);
 	job.depth = (unsigned int)atoi(argv[2]);
 	job.bytes = (unsigned int)atoi(argv[3]);
 	for (int i = 4; i < argc; i++) {

@@ -22,20 +22,11 @@
  * The last line is JSON: of each kind, how many were accepted ("ok") and how
  * many got which error.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <linux/udmabuf.h>
-
+#include "dmabuf.h"
 #include "fuzz/fuzz.h"
-#include "common.h"
 
 /* Turns of a thread before its process ends. */
 #define LIFE_TURNS     3000
@@ -102,11 +93,11 @@ static void *map_memory(size_t bytes)
 
 static void learn_disk(struct disk *disk, const char *path)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC);
+	int fd = must_open(path, O_RDWR);
 
 	disk->path = path;
 	disk->info.size = sizeof(disk->info);
-	if (fd < 0 || ioctl(fd, CHARIO_IOC_INFO, &disk->info))
+	if (ioctl(fd, CHARIO_IOC_INFO, &disk->info))
 		die("%s", path);
 	close(fd);
 }
@@ -114,31 +105,20 @@ static void learn_disk(struct disk *disk, const char *path)
 /* A descriptor whose number stays, whatever it stands for. */
 static int reserve_fd(void)
 {
-	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (fd < 0)
-		die("/dev/null");
-	return fd;
+	return must_open("/dev/null", O_RDWR);
 }
 
 /* Memory as a dma-buf where the kernel makes such, and else nothing. */
 static void make_dmabuf(int fd)
 {
-	int memory = memfd_create("fuzz", MFD_ALLOW_SEALING | MFD_CLOEXEC), made;
-	struct udmabuf_create wanted = { .memfd = (uint32_t)memory, .size = 8 * PAGE };
-	int maker = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+	int memory, made = dmabuf_of_memory(8 * PAGE, &memory);
 
-	if (maker < 0 || ftruncate(memory, 8 * PAGE) || fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK)) {
-		close(memory);
-		return;
-	}
-	made = ioctl(maker, UDMABUF_CREATE, &wanted);
 	if (made >= 0) {
 		dup3(made, fd, O_CLOEXEC);
 		close(made);
 	}
-	close(maker);
-	close(memory);
+	if (memory >= 0)
+		close(memory);
 }
 
 static void open_world(struct fuzzer *first)
@@ -248,8 +228,7 @@ static _Noreturn void run_process(uint64_t seed, bool careful)
 		_exit(EXIT_SUCCESS);
 	}
 	for (unsigned int i = 1; i < world.nr_threads; i++)
-		if (pthread_create(&thread, NULL, live, &fuzzers[i]))
-			die("no thread");
+		must_start(&thread, live, &fuzzers[i]);
 	live(&fuzzers[0]);
 	/* Some tidy up. */
 	if (chance(&fuzzers[0], 2))

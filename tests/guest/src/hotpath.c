@@ -21,18 +21,7 @@
  *	            fail during the calls: the slab's and the page allocator's
  *	            fault injection must have been set up with task-filter
  */
-#define _GNU_SOURCE
-#include <chario/uapi.h>
-#include <fcntl.h>
-#include <liburing.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
-#include "common.h"
+#include "ring.h"
 
 #define WARM_UP   64
 #define BATCH     32
@@ -92,11 +81,7 @@ static void prepare(struct io_uring *on, const struct kind *kind, uint64_t bytes
 		transfer.op = kind->write ? CHARIO_TRANSFER_WRITE : CHARIO_TRANSFER_READ;
 		transfer.bytes = bytes;
 		transfer.disk_offset = offset;
-		io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
-		sqe->cmd_op = CHARIO_IOC_TRANSFER;
-		/* From here on, the entry has 80 bytes. */
-		memcpy((char *)sqe + offsetof(struct io_uring_sqe, cmd), &transfer,
-		       sizeof(transfer));
+		ring_prep_transfer(sqe, fd, &transfer, false);
 	} else if (kind->write) {
 		io_uring_prep_write(sqe, fd, buffer, (unsigned int)bytes, offset);
 	} else {
@@ -108,14 +93,12 @@ static void prepare(struct io_uring *on, const struct kind *kind, uint64_t bytes
 static ssize_t reap(struct io_uring *from, unsigned int count, uint64_t bytes)
 {
 	ssize_t done = (ssize_t)bytes;
-	struct io_uring_cqe *cqe;
 
 	while (count--) {
-		if (io_uring_wait_cqe(from, &cqe))
-			die("io_uring_enter");
-		if (cqe->res != (int)bytes)
-			done = cqe->res;
-		io_uring_cqe_seen(from, cqe);
+		int result = ring_reap(from);
+
+		if (result != (int)bytes)
+			done = result;
 	}
 	return done;
 }
@@ -206,9 +189,7 @@ static void set_up_ring(struct io_uring *made, const struct kind *kind)
 	flags |= IORING_SETUP_SUBMIT_ALL;
 	if (kind->polled)
 		flags |= IORING_SETUP_IOPOLL;
-	errno = -io_uring_queue_init(BATCH, made, flags);
-	if (errno)
-		die("io_uring_queue_init");
+	ring_init(made, BATCH, flags);
 }
 
 static void set_up_memory(const struct kind *kind, uint64_t bytes, bool huge)
@@ -220,10 +201,7 @@ static void set_up_memory(const struct kind *kind, uint64_t bytes, bool huge)
 		.bytes = bytes,
 	};
 
-	buffer = mmap(NULL, length, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | (huge ? MAP_HUGETLB : 0), -1, 0);
-	if (buffer == MAP_FAILED)
-		die("no memory");
+	buffer = must_map_own(length, MAP_POPULATE | (huge ? MAP_HUGETLB : 0));
 	create.address = (uintptr_t)buffer;
 	if (kind->registered && ioctl(fd, CHARIO_IOC_BUFFER_CREATE, &create))
 		die("CHARIO_IOC_BUFFER_CREATE");
@@ -255,18 +233,14 @@ int main(int argc, char **argv)
 		fail |= !strcmp(argv[i], "fail");
 		huge |= !strcmp(argv[i], "huge");
 	}
-	fd = open(argv[1], O_RDWR);
-	if (fd < 0)
-		die("%s", argv[1]);
+	fd = must_open(argv[1], O_RDWR);
 	set_up_memory(&kind, bytes, huge);
 	set_up_ring(&ring, &kind);
 	set_up_ring(&second, &kind);
 	/* Program and libraries too: a page that was reclaimed takes an allocation to come back. */
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		die("mlockall");
-	file = open(fail ? FAIL : TRACING "tracing_on", O_WRONLY);
-	if (file < 0)
-		die("%s", fail ? FAIL : TRACING);
+	file = must_open(fail ? FAIL : TRACING "tracing_on", O_WRONLY);
 	if (run(&kind, bytes, WARM_UP) != WARM_UP)
 		die("%s does not work", argv[2]);
 	atexit(stop);

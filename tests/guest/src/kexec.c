@@ -5,22 +5,10 @@
  *	kexec KERNEL INITRD COMMAND-LINE      load it
  *	kexec                                 start what has been loaded
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <linux/reboot.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "common.h"
-
-static int open_image(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		die("%s", path);
-	return fd;
-}
 
 int main(int argc, char **argv)
 {
@@ -31,7 +19,7 @@ int main(int argc, char **argv)
 	}
 	if (argc != 4)
 		die("usage: kexec [KERNEL INITRD COMMAND-LINE]");
-	if (syscall(SYS_kexec_file_load, open_image(argv[1]), open_image(argv[2]),
+	if (syscall(SYS_kexec_file_load, must_open(argv[1], O_RDONLY), must_open(argv[2], O_RDONLY),
 		    strlen(argv[3]) + 1, argv[3], 0))
 		die("kexec_file_load");
 	return 0;

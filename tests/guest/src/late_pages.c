@@ -8,19 +8,8 @@
  * sleeps, page by page, until another thread has provided it.  What has been
  * read is compared with what ordinary calls read.  Prints how many bytes came.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <liburing.h>
-#include <linux/userfaultfd.h>
-#include <pthread.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <chario/uapi.h>
-
-#include "common.h"
+#include "faults.h"
+#include "ring.h"
 
 #define PAGE        4096ul
 #define LATE_US     20000
@@ -46,20 +35,11 @@ static void *provide(void *argument)
 static char *map_late(size_t bytes)
 {
 	static int faults;
-	struct uffdio_api api = { .api = UFFD_API };
-	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct uffdio_register all = {
-		.range = { (uintptr_t)at, bytes },
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
+	char *at = must_map_own(bytes, 0);
 	pthread_t thread;
 
-	faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	if (at == MAP_FAILED || faults < 0 || ioctl(faults, UFFDIO_API, &api) ||
-	    ioctl(faults, UFFDIO_REGISTER, &all))
-		die("userfaultfd");
-	if (pthread_create(&thread, NULL, provide, &faults))
-		die("no thread");
+	faults = faults_of(at, bytes);
+	must_start(&thread, provide, &faults);
 	return at;
 }
 
@@ -67,18 +47,16 @@ static int open_disk(const char *path)
 {
 	struct chario_file_options options = { .size = sizeof(options),
 					       .deadline_ns = DEADLINE_NS };
-	int fd = open(path, O_RDONLY);
+	int fd = must_open(path, O_RDONLY);
 
-	if (fd < 0 || ioctl(fd, CHARIO_IOC_SET_FILE, &options))
+	if (ioctl(fd, CHARIO_IOC_SET_FILE, &options))
 		die("%s", path);
 	return fd;
 }
 
 static void submit(struct io_uring *ring, int fd, unsigned int depth, size_t bytes, char *to)
 {
-	errno = -io_uring_queue_init(depth, ring, 0);
-	if (errno)
-		die("io_uring_queue_init");
+	ring_init(ring, depth, 0);
 	for (unsigned int i = 0; i < depth; i++)
 		io_uring_prep_read(io_uring_get_sqe(ring), fd, to + i * bytes, (unsigned int)bytes,
 				   i * bytes);
@@ -101,18 +79,8 @@ int main(int argc, char **argv)
 	bytes = number(argv[3]);
 	late = map_late(depth * bytes);
 	submit(&ring, fd, depth, bytes, late);
-	for (unsigned int i = 0; i < depth; i++) {
-		struct io_uring_cqe *cqe;
-
-		errno = -io_uring_wait_cqe(&ring, &cqe);
-		if (errno)
-			die("io_uring_wait_cqe");
-		errno = cqe->res < 0 ? -cqe->res : 0;
-		if (errno)
-			die("a read");
-		come += (size_t)cqe->res;
-		io_uring_cqe_seen(&ring, cqe);
-	}
+	for (unsigned int i = 0; i < depth; i++)
+		come += (size_t)must(ring_reap(&ring), "a read");
 	plain = aligned_alloc(PAGE, depth * bytes);
 	if (!plain || pread(fd, plain, depth * bytes, 0) != (ssize_t)(depth * bytes))
 		die("pread");

@@ -6,7 +6,6 @@
  * liburing.h fills the entries; here the two rings are mapped, and the kernel
  * is called for each submission and each wait.
  */
-#define _GNU_SOURCE
 #include <liburing.h>
 #include <string.h>
 #include <sys/mman.h>

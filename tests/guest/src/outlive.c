@@ -9,14 +9,7 @@
  * GONE appears between.  Each call is a line: its name and what came of it.
  * WINDOW is the physical address of an open window.
  */
-#define _GNU_SOURCE
-#include <chario/uapi.h>
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "common.h"
 
@@ -49,10 +42,7 @@ static void create(int place, struct chario_buffer_create c)
 	ids[place] = c.id;
 	if (!c.mmap_offset || place >= BUFFERS)
 		return;
-	mapped[place] =
-		mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)c.mmap_offset);
-	if (mapped[place] == MAP_FAILED)
-		die("mmap");
+	mapped[place] = must_map(BYTES, MAP_SHARED, file, c.mmap_offset);
 }
 
 static long transfer(uint32_t id)
@@ -69,21 +59,11 @@ static long destroy(uint32_t id)
 	return ioctl(file, CHARIO_IOC_BUFFER_DESTROY, &d);
 }
 
-static void touch(const char *path)
-{
-	int fd = open(path, O_CREAT | O_WRONLY, 0600);
-
-	fflush(stdout);
-	if (fd < 0)
-		die("%s", path);
-	close(fd);
-}
-
 static void begin(uint64_t window)
 {
 	struct chario_queue_create queue = { .size = sizeof(queue), .cpu = -1 };
 
-	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memory = must_map_own(BYTES, 0);
 	/* Two of each: one is given back after each step of the end. */
 	for (int i = 0; i < 2; i++) {
 		create(i * BUFFERS + HEAP, describe(CHARIO_BUFFER_REGISTERED, (uintptr_t)memory));
@@ -154,9 +134,7 @@ int main(int argc, char **argv)
 
 	if (argc != 6)
 		die("usage: outlive DISK WINDOW BUSY GONE UNBOUND");
-	file = open(argv[1], O_RDWR | O_CLOEXEC);
-	if (file < 0)
-		die("%s", argv[1]);
+	file = must_open(argv[1], O_RDWR);
 	begin(number(argv[2]));
 	while (transfer(ids[turn++ % BUFFERS]) == (long)BYTES)
 		if (turn == 2 * BUFFERS)
@@ -164,8 +142,7 @@ int main(int argc, char **argv)
 	say("under-way", -1);
 	ask(0);
 	touch(argv[4]);
-	while (access(argv[5], F_OK))
-		usleep(50000);
+	await(argv[5]);
 	ask(BUFFERS);
 	return 0;
 }

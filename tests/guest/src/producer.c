@@ -17,10 +17,7 @@
 #include <chario/reader.h>
 #include <chario/store.h>
 #include <chario/stream.h>
-#include <fcntl.h>
-#include <stdbool.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common.h"
 
@@ -37,14 +34,6 @@ struct gap {
 static struct gap gaps[10000];
 static unsigned int nr_gaps;
 
-static void must(int err, const char *what)
-{
-	if (err < 0) {
-		errno = -err;
-		die("%s", what);
-	}
-}
-
 static void note_gap(uint64_t before, uint64_t records)
 {
 	if (nr_gaps < sizeof(gaps) / sizeof(gaps[0]))
@@ -59,13 +48,7 @@ static void print_gaps(void)
 
 static void fill_in(unsigned char *memory, size_t bytes, uint64_t sequence)
 {
-	uint64_t state = sequence;
-
-	for (size_t i = 0; i + sizeof(state) <= bytes; i += sizeof(state)) {
-		uint64_t word = random_next(&state);
-
-		memcpy(memory + i, &word, sizeof(word));
-	}
+	random_fill(&sequence, memory, bytes);
 }
 
 static struct chario_store *open_store(const char *device, int flags)
@@ -230,6 +213,5 @@ int main(int argc, char **argv)
 		return record(argv + 2, argc > 10);
 	if (argc == 5 && !strcmp(argv[1], "read"))
 		return read_again(argv[2], argv[3], number(argv[4]));
-	fprintf(stderr, "usage: see the first lines of the source\n");
-	return 2;
+	die("usage: see the first lines of the source");
 }

@@ -15,16 +15,12 @@
  * Results are waited for with epoll, unless they are polled.  The last line says
  * what the device is, and how many threads there are in the end.
  */
-#define _GNU_SOURCE
 #include <chario/queue.h>
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdbool.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "common.h"
 #include "system/sys.h"
+#include "threads.h"
 
 struct state {
 	struct chario_device *device;
@@ -44,13 +40,6 @@ static int no_ring(unsigned int entries, struct io_uring *ring, struct io_uring_
 	(void)ring;
 	(void)params;
 	return -ENOSYS;
-}
-
-static void check(long ret, const char *what)
-{
-	errno = ret < 0 ? (int)-ret : 0;
-	if (ret < 0)
-		die("%s", what);
 }
 
 /* Each 8 bytes get a value of their own. */
@@ -89,7 +78,7 @@ static void wait_for_results(const struct state *s)
 	do
 		ret = epoll_wait(s->loop, &event, 1, -1);
 	while (ret < 0 && errno == EINTR);
-	check(ret < 0 ? -errno : ret, "epoll_wait");
+	must(ret < 0 ? -errno : ret, "epoll_wait");
 }
 
 static void reap(const struct state *s, unsigned int count, int64_t expected)
@@ -101,9 +90,9 @@ static void reap(const struct state *s, unsigned int count, int64_t expected)
 
 		wait_for_results(s);
 		ret = chario_queue_reap(s->queue, results, 8, s->loop < 0 ? -1 : 0);
-		check(ret, "chario_queue_reap");
+		must(ret, "chario_queue_reap");
 		for (int i = 0; i < ret; i++) {
-			check((long)results[i].result, "a transfer");
+			must((long)results[i].result, "a transfer");
 			if (results[i].result != expected)
 				die("a transfer was short: %" PRId64, results[i].result);
 		}
@@ -123,9 +112,9 @@ static void move(struct state *s, uint32_t op, uint64_t first, unsigned int coun
 			.bytes = s->bytes,
 		};
 
-		check(chario_queue_add(s->queue, &transfer, slot), "chario_queue_add");
+		must(chario_queue_add(s->queue, &transfer, slot), "chario_queue_add");
 	}
-	check(chario_queue_submit(s->queue), "chario_queue_submit");
+	must(chario_queue_submit(s->queue), "chario_queue_submit");
 	reap(s, count, (int64_t)s->bytes);
 }
 
@@ -145,8 +134,8 @@ static void write_all(struct state *s)
 			fill(s, slot, first + slot);
 		move(s, CHARIO_TRANSFER_WRITE, first, batch(s, first));
 	}
-	check(chario_queue_add(s->queue, &flush, 0), "chario_queue_add");
-	check(chario_queue_submit(s->queue), "chario_queue_submit");
+	must(chario_queue_add(s->queue, &flush, 0), "chario_queue_add");
+	must(chario_queue_submit(s->queue), "chario_queue_submit");
 	reap(s, 1, 0);
 }
 
@@ -168,21 +157,10 @@ static void read_plainly(const struct state *s)
 	for (uint64_t call = 0; call < s->calls; call++) {
 		ssize_t got = pread(fd, memory, s->bytes, (off_t)(call * s->bytes));
 
-		check(got < 0 ? -errno : got, "pread");
+		must(got < 0 ? -errno : got, "pread");
 		compare(memory, s, call);
 	}
 	free(memory);
-}
-
-static unsigned int count_threads(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	unsigned int count = 0;
-
-	for (struct dirent *entry; (entry = readdir(tasks));)
-		count += entry->d_name[0] != '.';
-	closedir(tasks);
-	return count;
 }
 
 static void open_all(struct state *s, const char *name, bool poll)
@@ -190,11 +168,11 @@ static void open_all(struct state *s, const char *name, bool poll)
 	struct epoll_event event = { .events = EPOLLIN };
 	int fd;
 
-	check(chario_device_open_any(name, O_RDWR, &s->device), name);
-	check(chario_buffer_pool(s->device, s->depth * s->bytes, 0, &s->buffer), "a buffer");
+	must(chario_device_open_any(name, O_RDWR, &s->device), name);
+	must(chario_buffer_pool(s->device, s->depth * s->bytes, 0, &s->buffer), "a buffer");
 	s->memory = chario_buffer_memory(s->buffer);
-	check(chario_queue_open(s->device, s->depth, poll ? CHARIO_QUEUE_POLL : 0, &s->queue),
-	      "chario_queue_open");
+	must(chario_queue_open(s->device, s->depth, poll ? CHARIO_QUEUE_POLL : 0, &s->queue),
+	     "chario_queue_open");
 	fd = chario_queue_fd(s->queue);
 	if (poll != (fd == -EOPNOTSUPP))
 		die("chario_queue_fd: %d", fd);
@@ -207,11 +185,11 @@ static void close_all(struct state *s)
 {
 	char *name = strdup(chario_device_path(s->device));
 
-	check(chario_queue_close(s->queue), "chario_queue_close");
-	check(chario_buffer_free(s->buffer), "chario_buffer_free");
+	must(chario_queue_close(s->queue), "chario_queue_close");
+	must(chario_buffer_free(s->buffer), "chario_buffer_free");
 	chario_device_close(s->device);
 	/* Nothing goes on holding the device. */
-	check(chario_device_open_any(name, O_RDWR | O_EXCL, &s->device), "O_EXCL");
+	must(chario_device_open_any(name, O_RDWR | O_EXCL, &s->device), "O_EXCL");
 	chario_device_close(s->device);
 	free(name);
 }
@@ -236,7 +214,7 @@ int main(int argc, char **argv)
 			s.write_flags = CHARIO_TRANSFER_FUA;
 	}
 	open_all(&s, argv[1], poll);
-	check(chario_device_get_info(s.device, &info, sizeof(info)), "chario_device_get_info");
+	must(chario_device_get_info(s.device, &info, sizeof(info)), "chario_device_get_info");
 	do {
 		write_all(&s);
 		read_all(&s);

@@ -8,10 +8,7 @@
  * nvme-cli can do it too, a namespace a process, and each costs an emulated processor
  * half a second.
  */
-#include <fcntl.h>
 #include <linux/nvme_ioctl.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "common.h"
 
@@ -41,9 +38,7 @@ int main(int argc, char **argv)
 
 	if (!namespaces || (argc != 3 && argc != 3 + (int)namespaces))
 		die("usage: retries CONTROLLER NAMESPACES [LIMIT...]");
-	fd = open(argv[1], O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		die("%s", argv[1]);
+	fd = must_open(argv[1], O_RDONLY);
 	for (uint32_t i = 0; i < namespaces; i++) {
 		if (argc == 3)
 			printf("%u\n", ask(fd, GET_FEATURES, i + 1, 0));

@@ -7,14 +7,44 @@
 #ifndef GUEST_RING_H
 #define GUEST_RING_H
 
-#include <chario/uapi.h>
 #include <liburing.h>
-#include <stdbool.h>
 
 #include "common.h"
 
 #define RING_ENTRIES 8u
 #define RING_PIECE   4096u
+
+static inline void ring_init(struct io_uring *ring, unsigned int entries, unsigned int flags)
+{
+	must(io_uring_queue_init(entries, ring, flags), "io_uring_queue_init");
+}
+
+/* Wait for a completion: its result. */
+static inline int ring_reap(struct io_uring *ring)
+{
+	struct io_uring_cqe *cqe;
+	int result;
+
+	must(io_uring_wait_cqe(ring, &cqe), "io_uring_wait_cqe");
+	result = cqe->res;
+	io_uring_cqe_seen(ring, cqe);
+	return result;
+}
+
+/* A transfer as a command: the struct in the entry, or its address where @pointer says so. */
+static inline void ring_prep_transfer(struct io_uring_sqe *sqe, int fd,
+				      const struct chario_transfer *t, bool pointer)
+{
+	uint64_t address = (uintptr_t)t;
+
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
+	sqe->cmd_op = CHARIO_IOC_TRANSFER;
+	/* From here on, an entry of 128 bytes has 80. */
+	if (pointer)
+		memcpy((char *)sqe + offsetof(struct io_uring_sqe, cmd), &address, sizeof(address));
+	else
+		memcpy((char *)sqe + offsetof(struct io_uring_sqe, cmd), t, sizeof(*t));
+}
 
 enum ring_form { RING_POLL = 1, RING_POINTER = 2, RING_FORMS = 4 };
 
@@ -26,25 +56,10 @@ static inline struct io_uring *ring_get(unsigned int form)
 
 	if (!(form & RING_POINTER))
 		flags |= IORING_SETUP_SQE128;
-	errno = made[form] ? 0 : -io_uring_queue_init(RING_ENTRIES, &rings[form], flags);
-	if (errno)
-		die("io_uring_queue_init");
+	if (!made[form])
+		ring_init(&rings[form], RING_ENTRIES, flags);
 	made[form] = true;
 	return &rings[form];
-}
-
-static inline void ring_prepare(struct io_uring *ring, unsigned int form, int fd,
-				const struct chario_transfer *t)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
-	uint64_t address = (uintptr_t)t;
-
-	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
-	sqe->cmd_op = CHARIO_IOC_TRANSFER;
-	if (form & RING_POINTER)
-		memcpy(sqe->cmd, &address, sizeof(address));
-	else
-		memcpy(sqe->cmd, t, sizeof(*t));
 }
 
 /* Bytes of all, or the error of one. */
@@ -52,19 +67,14 @@ static inline long ring_collect(struct io_uring *ring, unsigned int count)
 {
 	long total = 0, failed = 0;
 
-	errno = io_uring_submit_and_wait(ring, count) < 0 ? errno : 0;
-	if (errno)
-		die("io_uring_enter");
+	must(io_uring_submit_and_wait(ring, count), "io_uring_enter");
 	while (count--) {
-		struct io_uring_cqe *cqe;
+		int result = ring_reap(ring);
 
-		if (io_uring_wait_cqe(ring, &cqe))
-			die("io_uring_wait_cqe");
-		if (cqe->res < 0)
-			failed = cqe->res;
+		if (result < 0)
+			failed = result;
 		else
-			total += cqe->res;
-		io_uring_cqe_seen(ring, cqe);
+			total += result;
 	}
 	return failed ? failed : total;
 }
@@ -91,7 +101,7 @@ static inline long ring_transfer(int fd, unsigned int form, const struct chario_
 		t->buffer_offset += done;
 		t->disk_offset += done;
 		done += t->bytes;
-		ring_prepare(ring, form, fd, t);
+		ring_prep_transfer(io_uring_get_sqe(ring), fd, t, form & RING_POINTER);
 	} while (done < whole->bytes);
 	return ring_collect(ring, count);
 }

@@ -18,19 +18,11 @@
  * successes, and each event that needs no coincidence has happened.  The numbers that a thread
  * draws follow from SEED; what comes of them depends on the others too.  The last line is JSON.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "siege/siege.h"
-#include "common.h"
 
 #define LIFE_TURNS       250
 #define LIFE_MS          20000 /* if its threads wait for something */
@@ -210,8 +202,7 @@ static _Noreturn void run_worker(unsigned int worker)
 	}
 	memory_watch(seats);
 	for (unsigned int i = 0; i < THREADS; i++)
-		if (pthread_create(&threads[i], NULL, sit, &seats[i]))
-			die("no thread");
+		must_start(&threads[i], sit, &seats[i]);
 	for (unsigned int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	_exit(EXIT_SUCCESS);

@@ -13,8 +13,6 @@
 #include <chario/area.h>
 #include <chario/check.h>
 #include <chario/store.h>
-#include <fcntl.h>
-#include <stdbool.h>
 
 #include "common.h"
 
@@ -108,14 +106,6 @@ static void model_step(const struct step *step, struct model *models)
 		break;
 	default:
 		break;
-	}
-}
-
-static void must(int err, const char *what)
-{
-	if (err < 0) {
-		errno = -err;
-		die(what);
 	}
 }
 
@@ -286,12 +276,11 @@ static int judge(const char *image, uint32_t seed)
 
 int main(int argc, char **argv)
 {
-	uint32_t seed = argc == 4 ? (uint32_t)strtoul(argv[3], NULL, 0) : 0;
+	uint32_t seed = argc == 4 ? (uint32_t)number(argv[3]) : 0;
 
 	if (argc == 4 && !strcmp(argv[1], "run"))
 		return run(argv[2], seed);
 	if (argc == 4 && !strcmp(argv[1], "judge"))
 		return judge(argv[2], seed);
-	fprintf(stderr, "usage: store_cuts run DEVICE SEED | judge IMAGE SEED\n");
-	return 2;
+	die("usage: store_cuts run DEVICE SEED | judge IMAGE SEED");
 }

@@ -15,11 +15,7 @@
 #include <chario/area.h>
 #include <chario/queue.h>
 #include <chario/store.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "common.h"
 #include "system/sys.h"
@@ -41,14 +37,6 @@ static struct {
 
 static uint64_t state;
 static bool at_once, threads;
-
-static void must(int64_t err, const char *what)
-{
-	if (err < 0) {
-		errno = (int)-err;
-		die(what);
-	}
-}
 
 static int no_ring(unsigned int entries, struct io_uring *ring, struct io_uring_params *params)
 {
@@ -281,18 +269,13 @@ int main(int argc, char **argv)
 {
 	unsigned int rounds;
 
-	if (argc != 5) {
-		fprintf(stderr, "usage: successors STORE SEED ROUNDS calls|ring|threads\n");
-		return 2;
-	}
-	state = strtoull(argv[2], NULL, 0);
-	rounds = (unsigned int)strtoul(argv[3], NULL, 0);
+	if (argc != 5)
+		die("usage: successors STORE SEED ROUNDS calls|ring|threads");
+	state = number(argv[2]);
+	rounds = (unsigned int)number(argv[3]);
 	at_once = strcmp(argv[4], "calls") != 0;
 	threads = !strcmp(argv[4], "threads");
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (shared == MAP_FAILED)
-		die("memory");
+	shared = must_map(sizeof(*shared), MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	make(argv[1]);
 	for (unsigned int i = 0; i < rounds; i++)
 		run_round(argv[1]);

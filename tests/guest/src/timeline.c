@@ -27,44 +27,20 @@
  * The answer is a number or the name of an error; a call answers with the bytes
  * of the last of COUNT.
  */
-#define _GNU_SOURCE
 #include <chario/buffer.h>
 #include <chario/timeline.h>
-#include <fcntl.h>
-#include <liburing.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-#include "common.h"
+#include "ring.h"
+#include "script.h"
 
-#define MAX_WORDS    16
 #define BUFFER_BYTES (16ul << 20)
-
-struct line {
-	char *words[MAX_WORDS];
-	int count;
-};
 
 static struct chario_device *device;
 static struct chario_timeline *timeline;
 static struct chario_buffer *registered;
 static unsigned char *memory;
-
-static uint64_t word(const struct line *l, int index)
-{
-	return index < l->count ? number(l->words[index]) : 0;
-}
-
-static bool is(const struct line *l, const char *name)
-{
-	return !strcmp(l->words[0], name);
-}
 
 static long open_timeline(const struct line *l)
 {
@@ -96,17 +72,13 @@ static long by_ring(const struct line *l)
 {
 	unsigned int flags = is(l, "iopoll") ? IORING_SETUP_IOPOLL : 0;
 	struct io_uring ring;
-	struct io_uring_cqe *cqe;
 	long done;
 
-	if (io_uring_queue_init(8, &ring, flags))
-		die("io_uring_queue_init");
+	ring_init(&ring, 8, flags);
 	io_uring_prep_read(io_uring_get_sqe(&ring), chario_device_fd(device), memory,
 			   (unsigned int)word(l, 1), word(l, 2));
-	if (io_uring_submit_and_wait(&ring, 1) != 1 || io_uring_wait_cqe(&ring, &cqe))
-		die("io_uring_submit_and_wait");
-	done = cqe->res;
-	io_uring_cqe_seen(&ring, cqe);
+	must(io_uring_submit_and_wait(&ring, 1), "io_uring_submit_and_wait");
+	done = ring_reap(&ring);
 	io_uring_queue_exit(&ring);
 	return done;
 }
@@ -162,8 +134,7 @@ static long tag(struct line *l)
 		return 0;
 	}
 	for (uint64_t i = 0; i < count; i++)
-		if (pthread_create(&threads[i], NULL, put_tags, l))
-			die("pthread_create");
+		must_start(&threads[i], put_tags, l);
 	for (uint64_t i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
 	return 0;
@@ -251,13 +222,6 @@ static long print_all(const struct line *l)
 	return ret;
 }
 
-static long await(const char *path)
-{
-	while (access(path, F_OK))
-		usleep(10000);
-	return 0;
-}
-
 static long make(struct line *l)
 {
 	if (is(l, "open"))
@@ -291,7 +255,7 @@ static long make(struct line *l)
 	if (is(l, "records") || is(l, "requests"))
 		return print_all(l);
 	if (is(l, "touch"))
-		return close(open(l->words[1], O_CREAT | O_WRONLY, 0644));
+		return touch(l->words[1]);
 	if (is(l, "await"))
 		return await(l->words[1]);
 	if (is(l, "die"))
@@ -301,33 +265,16 @@ static long make(struct line *l)
 
 int main(int argc, char **argv)
 {
-	char text[1024];
-	int err;
+	struct line l;
 
 	if (argc < 2)
 		die("usage: timeline DEVICE <SCRIPT");
-	err = chario_device_open(argv[1], O_RDWR | O_DIRECT, &device);
-	if (err)
-		die("%s: %s", argv[1], strerrorname_np(-err));
-	memory = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (memory == MAP_FAILED)
-		die("no memory");
+	must(chario_device_open(argv[1], O_RDWR | O_DIRECT, &device), argv[1]);
+	memory = must_map_own(BUFFER_BYTES, MAP_POPULATE);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	while (fgets(text, sizeof(text), stdin)) {
-		struct line l = { .count = 0 };
-		long result;
-
-		for (char *w = strtok(text, " \n"); w && l.count < MAX_WORDS;
-		     w = strtok(NULL, " \n"))
-			l.words[l.count++] = w;
-		if (!l.count)
-			continue;
-		result = make(&l);
-		if (result < 0)
-			printf("%s\n", strerrorname_np((int)-result));
-		else
-			printf("%ld\n", result);
+	while (next_line(&l)) {
+		answer(make(&l));
+		putchar('\n');
 	}
 	return 0;
 }

@@ -17,19 +17,8 @@
  * worker threads that the kernel has made for calls that could not be started
  * at once.
  */
-#define _GNU_SOURCE
-#include <dirent.h>
-#include <fcntl.h>
-#include <liburing.h>
-#include <stdbool.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
-#include "common.h"
-
-#include <chario/uapi.h>
-#include <sys/ioctl.h>
+#include "ring.h"
+#include "threads.h"
 
 #define PAGE 4096ul
 
@@ -95,18 +84,12 @@ static void prepare_command(struct state *s, struct io_uring_sqe *sqe, unsigned 
 			    uint64_t offset, bool write)
 {
 	struct chario_transfer *t = &s->transfers[slot];
-	uint64_t address = (uintptr_t)t;
 
 	t->op = write ? CHARIO_TRANSFER_WRITE : CHARIO_TRANSFER_READ;
 	t->disk_offset = offset;
 	t->bytes = s->bytes;
 	t->flags = write && s->dsync ? CHARIO_TRANSFER_FUA : 0;
-	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, s->fd, NULL, 0, 0);
-	sqe->cmd_op = CHARIO_IOC_TRANSFER;
-	if (s->pointer)
-		memcpy(sqe->cmd, &address, sizeof(address));
-	else
-		memcpy(sqe->cmd, t, sizeof(*t));
+	ring_prep_transfer(sqe, s->fd, t, s->pointer);
 }
 
 static void submit(struct state *s, unsigned int slot, uint64_t place, bool write)
@@ -142,13 +125,9 @@ static unsigned int reap(struct state *s, bool write)
 {
 	struct io_uring_cqe *cqe;
 	unsigned int slot;
-	int error = io_uring_submit_and_wait(&s->ring, 1);
 
-	if (error >= 0)
-		error = io_uring_wait_cqe(&s->ring, &cqe);
-	errno = -error;
-	if (error < 0)
-		die("io_uring_enter");
+	must(io_uring_submit_and_wait(&s->ring, 1), "io_uring_enter");
+	must(io_uring_wait_cqe(&s->ring, &cqe), "io_uring_enter");
 	slot = (unsigned int)io_uring_cqe_get_data64(cqe);
 	if (cqe->res != (int)s->bytes)
 		die("%s of %" PRIu64 " bytes at %" PRIu64 " gave %d", write ? "write" : "read",
@@ -173,19 +152,6 @@ static void pass(struct state *s, bool write)
 		if (next < s->calls)
 			submit(s, slot, s->order[next++], write);
 	}
-}
-
-static int count_threads(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	int count = -2; /* . and .. */
-
-	if (!tasks)
-		die("/proc/self/task");
-	while (readdir(tasks))
-		count++;
-	closedir(tasks);
-	return count;
 }
 
 static unsigned int parse(struct state *s, int argc, char **argv, bool *skew)
@@ -236,15 +202,13 @@ static void register_with_disk(struct state *s)
 static void make_buffers(struct state *s, bool skew)
 {
 	uint64_t stride = (s->bytes / PAGE + 2) * PAGE;
-	char *memory = mmap(NULL, stride * s->depth, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = must_map_own(stride * s->depth, 0);
 	struct iovec *all = calloc(s->depth, sizeof(*all));
-	int error;
 
 	s->buffers = calloc(s->depth, sizeof(*s->buffers));
 	s->places = calloc(s->depth, sizeof(*s->places));
 	s->order = calloc(s->calls, sizeof(*s->order));
-	if (memory == MAP_FAILED || !all || !s->buffers || !s->places || !s->order)
+	if (!all || !s->buffers || !s->places || !s->order)
 		die("no memory");
 	for (unsigned int i = 0; i < s->depth; i++) {
 		s->buffers[i] = memory + i * stride + (skew ? 4 : 0);
@@ -253,10 +217,8 @@ static void make_buffers(struct state *s, bool skew)
 	shuffle(s->order, s->calls);
 	if (s->transfer)
 		register_with_disk(s);
-	error = s->fixed ? io_uring_register_buffers(&s->ring, all, s->depth) : 0;
-	errno = -error;
-	if (error)
-		die("cannot register buffers");
+	if (s->fixed)
+		must(io_uring_register_buffers(&s->ring, all, s->depth), "register buffers");
 	free(all);
 }
 
@@ -268,19 +230,15 @@ int main(int argc, char **argv)
 
 	if (argc < 5)
 		die("usage: uring DEVICE DEPTH CALLS BYTES [FLAG]...");
-	s.fd = open(argv[1], O_RDWR | O_DIRECT);
-	if (s.fd < 0)
-		die("%s", argv[1]);
+	s.fd = must_open(argv[1], O_RDWR | O_DIRECT);
 	s.depth = (unsigned int)number(argv[2]);
 	s.calls = number(argv[3]);
 	s.bytes = number(argv[4]);
 	flags = parse(&s, argc, argv, &skew);
-	errno = -io_uring_queue_init(s.depth, &s.ring, flags);
-	if (errno)
-		die("io_uring_queue_init");
+	ring_init(&s.ring, s.depth, flags);
 	make_buffers(&s, skew);
 	pass(&s, true);
 	pass(&s, false);
-	printf("{\"calls\": %" PRIu64 ", \"threads\": %d}\n", 2 * s.calls, count_threads());
+	printf("{\"calls\": %" PRIu64 ", \"threads\": %u}\n", 2 * s.calls, count_threads());
 	return 0;
 }

@@ -11,18 +11,10 @@
  * chario_tracking.  Prints the one that was taken, and "done" when what was read is
  * as it should be; or the error of the load.
  */
-#define _GNU_SOURCE
 #include <chario/view.h>
-#include <fcntl.h>
 #include <linux/dma-buf.h>
-#include <linux/dma-heap.h>
-#include <linux/udmabuf.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "common.h"
+#include "dmabuf.h"
 
 #define BLOCK     ((size_t)CHARIO_STORE_BLOCK)
 #define NR_BLOCKS ((size_t)64)
@@ -40,13 +32,6 @@ struct state {
 
 static unsigned char expected[BYTES];
 
-static void check(long ret, const char *what)
-{
-	errno = ret < 0 ? (int)-ret : 0;
-	if (ret < 0)
-		die("%s", what);
-}
-
 static void make_store(struct state *state, const char *disk)
 {
 	struct chario_store_layout layout = {
@@ -55,53 +40,20 @@ static void make_store(struct state *state, const char *disk)
 	};
 	uint64_t seed = 1;
 
-	check(chario_store_format(disk, &layout), "format");
-	check(chario_store_open(disk, O_RDWR, &state->store), "open the store");
-	check(chario_store_create(state->store, "area", BYTES, 0), "create");
-	check(chario_area_open(state->store, "area", O_RDWR, &state->area), "open the area");
+	must(chario_store_format(disk, &layout), "format");
+	must(chario_store_open(disk, O_RDWR, &state->store), "open the store");
+	must(chario_store_create(state->store, "area", BYTES, 0), "create");
+	must(chario_area_open(state->store, "area", O_RDWR, &state->area), "open the area");
 	for (size_t i = 0; i < BYTES; i++)
 		expected[i] = (unsigned char)random_next(&seed);
-	check(chario_area_write(state->area, expected, BYTES, 0), "fill");
+	must(chario_area_write(state->area, expected, BYTES, 0), "fill");
 	state->device = chario_store_device(state->store);
-}
-
-static void *map(int fd, int flags)
-{
-	void *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, flags, fd, 0);
-
-	if (at == MAP_FAILED)
-		die("mmap");
-	return at;
-}
-
-static int heap_buffer(void)
-{
-	struct dma_heap_allocation_data wanted = { .len = BYTES, .fd_flags = O_RDWR | O_CLOEXEC };
-
-	if (ioctl(open("/dev/dma_heap/system", O_RDONLY | O_CLOEXEC), DMA_HEAP_IOCTL_ALLOC,
-		  &wanted))
-		die("dma_heap");
-	return (int)wanted.fd;
-}
-
-static int user_buffer(void)
-{
-	int memory = memfd_create("udmabuf", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-	struct udmabuf_create wanted = { .memfd = (uint32_t)memory, .size = BYTES };
-	int fd;
-
-	if (ftruncate(memory, BYTES) || fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
-		die("memfd");
-	fd = ioctl(open("/dev/udmabuf", O_RDWR | O_CLOEXEC), UDMABUF_CREATE, &wanted);
-	if (fd < 0)
-		die("udmabuf");
-	return fd;
 }
 
 static int make_buffer(struct state *state, const char *kind, uint64_t address)
 {
 	struct chario_buffer **buffer = &state->buffer;
-	int flags = MAP_ANONYMOUS | (strcmp(kind, "shared") ? MAP_PRIVATE : MAP_SHARED);
+	int flags = MAP_ANONYMOUS | (strcmp(kind, "shared") ? MAP_PRIVATE : MAP_SHARED), memory;
 
 	if (!strcmp(kind, "pool"))
 		return chario_buffer_pool(state->device, BYTES, 0, buffer);
@@ -112,9 +64,12 @@ static int make_buffer(struct state *state, const char *kind, uint64_t address)
 	if (!strcmp(kind, "inside"))
 		return chario_buffer_inside(state->device, BYTES, 0, buffer);
 	if (!strcmp(kind, "private") || !strcmp(kind, "shared"))
-		return chario_buffer_register(state->device, map(-1, flags), BYTES, 0, buffer);
-	state->fd = strcmp(kind, "heapbuf") ? user_buffer() : heap_buffer();
-	state->memory = map(state->fd, MAP_SHARED);
+		return chario_buffer_register(state->device, must_map(BYTES, flags, -1, 0), BYTES,
+					      0, buffer);
+	state->fd = strcmp(kind, "heapbuf") ? dmabuf_of_memory(BYTES, &memory) :
+					      dmabuf_of_heap(BYTES);
+	must(state->fd, kind);
+	state->memory = must_map(BYTES, MAP_SHARED, state->fd, 0);
 	return chario_buffer_import(state->device, state->fd, BYTES, 0, buffer);
 }
 
@@ -144,14 +99,14 @@ static void change(const struct state *state, size_t block)
 		expected[at] = ++state->memory[at];
 	use(state, DMA_BUF_SYNC_END);
 	if (chario_view_tracking(state->view) == CHARIO_TRACKING_MARKS)
-		check(chario_view_mark(state->view, at, 1), "mark");
+		must(chario_view_mark(state->view, at, 1), "mark");
 }
 
 static void flush(const struct state *state, uint64_t nr_blocks)
 {
 	uint64_t bytes;
 
-	check(chario_view_flush(state->view, 0, &bytes), "flush");
+	must(chario_view_flush(state->view, 0, &bytes), "flush");
 	if (bytes != nr_blocks * BLOCK)
 		die("%" PRIu64 " bytes have been written, not %" PRIu64 " blocks", bytes,
 		    nr_blocks);
@@ -171,11 +126,11 @@ static void exercise(const struct state *state)
 	flush(state, NR_BLOCKS / 3 + 2);
 	change(state, 5);
 	flush(state, 1);
-	check(chario_area_read(state->area, content, BYTES, 0), "read");
+	must(chario_area_read(state->area, content, BYTES, 0), "read");
 	errno = 0;
 	if (memcmp(content, expected, BYTES))
 		die("the area is not what it should be");
-	check(chario_view_reload(state->view), "reload");
+	must(chario_view_reload(state->view), "reload");
 	compare(state, "after the reload");
 	flush(state, 0);
 }
@@ -188,7 +143,7 @@ int main(int argc, char **argv)
 	if (argc < 4)
 		die("view DISK KIND TRACKING [ADDRESS]");
 	make_store(&state, argv[1]);
-	check(make_buffer(&state, argv[2], argc > 4 ? number(argv[4]) : 0), "buffer");
+	must(make_buffer(&state, argv[2], argc > 4 ? number(argv[4]) : 0), "buffer");
 	if (state.fd < 0)
 		state.memory = chario_buffer_memory(state.buffer);
 	err = chario_view_load(state.area, 0, BYTES, state.buffer, 0,
@@ -198,10 +153,10 @@ int main(int argc, char **argv)
 	} else {
 		printf("%u\n", chario_view_tracking(state.view));
 		exercise(&state);
-		check(chario_view_unload(state.view, 1), "unload");
+		must(chario_view_unload(state.view, 1), "unload");
 		puts("done");
 	}
-	check(chario_buffer_free(state.buffer), "free");
+	must(chario_buffer_free(state.buffer), "free");
 	chario_area_close(state.area);
 	chario_store_close(state.store);
 	return 0;

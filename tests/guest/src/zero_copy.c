@@ -17,10 +17,7 @@
 #include <chario/reader.h>
 #include <chario/store.h>
 #include <chario/stream.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <sys/mman.h>
 
 #include "common.h"
 #include "dmabuf.h"
@@ -46,23 +43,9 @@ struct cost {
 	uint64_t bytes;
 };
 
-static void must(int err, const char *what)
-{
-	if (err < 0) {
-		errno = -err;
-		die("%s", what);
-	}
-}
-
 static void make_pattern(uint64_t round)
 {
-	uint64_t state = round;
-
-	for (size_t i = 0; i < BYTES; i += sizeof(state)) {
-		uint64_t word = random_next(&state);
-
-		memcpy(pattern + i, &word, sizeof(word));
-	}
+	random_fill(&round, pattern, BYTES);
 }
 
 static void must_be(int err, int expected, const char *what)
@@ -113,10 +96,7 @@ static struct chario_buffer *make_buffer(struct chario_device *device, char **ar
 	else if (!strcmp(argv[2], "inside"))
 		must(chario_buffer_inside(device, BYTES, 0, &buffer), "inside");
 	else
-		must(chario_buffer_register(device,
-					    mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
-						 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-					    BYTES, 0, &buffer),
+		must(chario_buffer_register(device, must_map_own(BYTES, 0), BYTES, 0, &buffer),
 		     "heap");
 	return buffer;
 }

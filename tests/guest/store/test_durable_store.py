@@ -5,8 +5,6 @@ A change of a store is durable block by block, in an order that no power cut can
 damage (docs/store-format.md, "Changing the table"); data is durable before the table counts it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ A lock of an open file (F_OFD_SETLK) lives as long as the file, and the file as 
 through it can reach the disk: after its caller was killed, and after it was told ETIMEDOUT.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import time

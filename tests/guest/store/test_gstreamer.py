@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Debian's GStreamer records to a character disk, or to a region of one, and plays it again."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The Python package on a character disk: its buffers are the module's memory."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

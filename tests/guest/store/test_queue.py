@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Queues of the library: disks, a file, a block device; by io_uring and by threads; when their process is killed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

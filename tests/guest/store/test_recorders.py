@@ -6,8 +6,6 @@ long is late: both are counted, and the recordings have the gaps that the record
 saw.  No time is asserted; that the recorders are on time is the business of a real machine.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

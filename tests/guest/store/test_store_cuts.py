@@ -7,8 +7,6 @@ is judged while QEMU is stopped by a signal: what a kill would leave at that
 moment.  And machines are killed: KILLS=N says how many, 2 unless said.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

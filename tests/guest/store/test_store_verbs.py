@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A store as a user has it: made on a character disk, used there, opened on the block device and as a file."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, OK, Machine, MachineKeeper, keep
+from bind_lab import FAILED, OK, Machine, machine_keeper, plain_machine
 
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 pytestmark = [pytest.mark.area("kernel/queue/origin", "lib/src/", "cli/")]
 
@@ -19,17 +14,8 @@ DRIVES = (Nvme("store-512", (Namespace(64),)), Nvme("store-4096", (Namespace(64,
 SOURCE = "/run/source"
 
 
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
-    """One guest for this file."""
-    with keep(kernel, module, DRIVES, f"dd if=/dev/urandom of={SOURCE} bs=1000 count=5000", cpus=cpus) as keeper:
-        yield keeper
-
-
-@pytest.fixture
-def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
-    """The guest, for one test; Linux's driver has all drives."""
-    return keeper.get(request)
+keeper = machine_keeper(DRIVES, f"dd if=/dev/urandom of={SOURCE} bs=1000 count=5000")
+machine = plain_machine()
 
 
 @pytest.mark.smoke

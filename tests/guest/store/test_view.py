@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Views: the unit tests on the guest's kernel, and the buffers of the module."""
 
-from __future__ import annotations
-
 import pytest
 from conftest import Launcher
 from disks import MIB, Programs, counters, grown

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command `chario-lab bench`."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

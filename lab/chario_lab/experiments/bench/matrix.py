@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What is measured, and what is asked of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from chario_lab.counting.stats import Events
@@ -48,10 +46,7 @@ def call(
     `completion` and `command_kib` are what the disk's attributes of about these names are set to before.
     """
     attributes = "/sys/class/chario/{second_name}" if device == RECORDED else "/sys/class/chario/{name}"
-    settings = (
-        (f"{attributes}/completion", completion),
-        (f"{attributes}/command_bytes", str(command_kib * KIB)),
-    )
+    settings = ((f"{attributes}/completion", completion), (f"{attributes}/command_bytes", str(command_kib * KIB)))
     return Case(
         key,
         title,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Shows what was counted as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rich import box
@@ -13,28 +11,7 @@ from rich.table import Table
 from chario_lab.counting.layers import LAYERS
 from chario_lab.counting.stats import UNASSIGNED_LIMIT
 from chario_lab.experiment.plan import Case
-from chario_lab.experiments.bench.matrix import (
-    CASES,
-    CHARIO,
-    FLOORS,
-    HIPRI_PAIRS,
-    IOMMU_CALLS,
-    IOMMU_PAIRS,
-    IOMMU_RATIO,
-    KIND_PAIRS,
-    MIB,
-    RECORD_PAIRS,
-    REGION_CASES,
-    REGION_LIMIT,
-    REGION_PAIRS,
-    RIVAL_PAIRS,
-    SIDE_CASES,
-    SIDE_PAIRS,
-    STEADY_KEY,
-    STEADY_SHARE,
-    STOCK,
-    TIMELINE_PAIRS,
-)
+from chario_lab.experiments.bench import matrix
 from chario_lab.experiments.bench.results import Results
 from chario_lab.experiments.bench.verdict import Known, Verdict, compare_known, judge, judge_steady, mixed
 from chario_lab.records import SeriesRecord
@@ -72,22 +49,26 @@ def print_run(console: Console, run: Results, behind: Mapping[str, Results]) -> 
     known = compare_known(run)
     if known:
         console.print(_known_table(known))
-    console.print(_cost_table("Linux's own paths, same guest, same drive", run, (*FLOORS, *STOCK)))
-    if any(case.key in {*run.series, *run.failures} for case in CHARIO):
-        console.print(_cost_table("CharIO", run, CHARIO))
-        console.print(_cost_table("CharIO's block disk", run, SIDE_CASES))
-        console.print(_cost_table("CharIO, region, and the whole disk beside a block disk", run, REGION_CASES))
+    console.print(_cost_table("Linux's own paths, same guest, same drive", run, (*matrix.FLOORS, *matrix.STOCK)))
+    if any(case.key in {*run.series, *run.failures} for case in matrix.CHARIO):
+        console.print(_cost_table("CharIO", run, matrix.CHARIO))
+        console.print(_cost_table("CharIO's block disk", run, matrix.SIDE_CASES))
+        console.print(_cost_table("CharIO, region, and the whole disk beside a block disk", run, matrix.REGION_CASES))
         _print_failures(console, run)
         console.print(_verdict_table(run, verdicts))
         console.print(_steady_line(run))
-        console.print(_pairs_table(run, "What a block disk costs calls beside it", SIDE_PAIRS))
+        console.print(_pairs_table(run, "What a block disk costs calls beside it", matrix.SIDE_PAIRS))
         console.print(_region_table(run))
-        console.print(_pairs_table(run, "What a timeline costs", TIMELINE_PAIRS))
-        console.print(_pairs_table(run, "What RWF_HIPRI costs, beside a file that is polled anyway", HIPRI_PAIRS))
-        console.print(_pairs_table(run, "What memory of other kinds costs, beside registered memory", KIND_PAIRS))
+        console.print(_pairs_table(run, "What a timeline costs", matrix.TIMELINE_PAIRS))
+        console.print(
+            _pairs_table(run, "What RWF_HIPRI costs, beside a file that is polled anyway", matrix.HIPRI_PAIRS)
+        )
+        console.print(
+            _pairs_table(run, "What memory of other kinds costs, beside registered memory", matrix.KIND_PAIRS)
+        )
         for key, needs in run.omissions.items():
-            console.print(f"left out, for this kernel has no {needs}: {CASES[key].title}", highlight=False)
-        console.print(_pairs_table(run, "What 16 reads in flight of another file cost", RIVAL_PAIRS))
+            console.print(f"left out, for this kernel has no {needs}: {matrix.CASES[key].title}", highlight=False)
+        console.print(_pairs_table(run, "What 16 reads in flight of another file cost", matrix.RIVAL_PAIRS))
         console.print(_record_table(run))
         console.print(_difference_table(run))
         for table in _breakdowns(run, verdicts):
@@ -101,7 +82,7 @@ def print_run(console: Console, run: Results, behind: Mapping[str, Results]) -> 
     for one in (run, *behind.values()):
         _print_unassigned(console, one)
         for key, rung in mixed(one).items():
-            console.print(f"[yellow]not one operation, {rung:.2f} doorbells a call:[/yellow] {CASES[key].title}")
+            console.print(f"[yellow]not one operation, {rung:.2f} doorbells a call:[/yellow] {matrix.CASES[key].title}")
     console.print(EXCLUDED, style="dim", highlight=False)
     for one in (run, *behind.values()):
         if one.complaint:
@@ -123,7 +104,7 @@ def _known_table(known: list[Known]) -> Table:
     for one in known:
         difference = "-" if one.difference is None else f"{one.difference:+.1%}"
         counted = "-" if one.counted is None else f"{one.counted:,}"
-        table.add_row(CASES[one.key].title, f"{one.known:,}", counted, difference, _mark(one.agrees))
+        table.add_row(matrix.CASES[one.key].title, f"{one.known:,}", counted, difference, _mark(one.agrees))
     return table
 
 
@@ -163,7 +144,7 @@ def _print_failures(console: Console, run: Results) -> None:
     """Why cases have no figures; a reason that several share is said once."""
     reasons: dict[str, list[str]] = {}
     for key, reason in run.failures.items():
-        reasons.setdefault(reason, []).append(CASES[key].title)
+        reasons.setdefault(reason, []).append(matrix.CASES[key].title)
     for reason, titles in reasons.items():
         console.print(f"[red]failed:[/red] {'; '.join(titles)}\n{escape(reason)}\n", highlight=False)
 
@@ -173,7 +154,7 @@ def _print_unassigned(console: Console, run: Results) -> None:
     for key, series in run.series.items():
         if series.counted.unassigned > UNASSIGNED_LIMIT:
             share = f"{series.counted.unassigned:.1%}"
-            console.print(f"[yellow]{share} in functions without a layer:[/yellow] {CASES[key].title}")
+            console.print(f"[yellow]{share} in functions without a layer:[/yellow] {matrix.CASES[key].title}")
 
 
 def _verdict_table(run: Results, verdicts: list[Verdict]) -> Table:
@@ -181,12 +162,12 @@ def _verdict_table(run: Results, verdicts: list[Verdict]) -> Table:
     for verdict in verdicts:
         goal = verdict.goal
         table.add_row(
-            CASES[goal.key].title,
+            matrix.CASES[goal.key].title,
             "-" if verdict.instructions is None else f"{verdict.instructions:,}",
             "-" if goal.instructions is None else f"{goal.instructions:,}",
             "-" if verdict.ratio is None else f"{verdict.ratio:.3f}",
             f"{goal.ratio:.2f}",
-            CASES[goal.reference].title,
+            matrix.CASES[goal.reference].title,
             "[green]yes[/green]" if verdict.reached else f"[red]no: {'; '.join(verdict.missed)}[/red]",
         )
     return table
@@ -196,10 +177,10 @@ def _steady_line(run: Results) -> str:
     share, good = judge_steady(run)
     if share is None:
         return "[red]The 10,000 polled calls were not counted.[/red]"
-    summary = run.series[STEADY_KEY].counted
+    summary = run.series[matrix.STEADY_KEY].counted
     return (
         f"Polled calls that cost exactly {summary.mode:,} instructions: {share:.2%} of {summary.clean:,} "
-        f"(asked {STEADY_SHARE:.0%}): {_mark(good)}; least {summary.least:,}, most {summary.most:,}\n"
+        f"(asked {matrix.STEADY_SHARE:.0%}): {_mark(good)}; least {summary.least:,}, most {summary.most:,}\n"
     )
 
 
@@ -210,20 +191,22 @@ def _pairs_table(run: Results, title: str, pairs: Sequence[tuple[str, str]]) -> 
         counted, without = run.instructions(key), run.instructions(base)
         more = "-" if counted is None or without is None else f"{counted - without:,}"
         cells = ("-" if count is None else f"{count:,}" for count in (without, counted))
-        table.add_row(CASES[key].title, *cells, more)
+        table.add_row(matrix.CASES[key].title, *cells, more)
     return table
 
 
 def _region_table(run: Results) -> Table:
     """What a region costs: calls through it, and to a whole disk without a block disk."""
-    table = _table("What a region costs", "call", "whole disk", "region", "more", f"at most {REGION_LIMIT}")
-    for key, base in REGION_PAIRS:
+    table = _table("What a region costs", "call", "whole disk", "region", "more", f"at most {matrix.REGION_LIMIT}")
+    for key, base in matrix.REGION_PAIRS:
         counted, whole = run.instructions(key), run.instructions(base)
         cells = ("-" if count is None else f"{count:,}" for count in (whole, counted))
         if counted is None or whole is None:
-            table.add_row(CASES[key].title, *cells, "-", "-")
+            table.add_row(matrix.CASES[key].title, *cells, "-", "-")
         else:
-            table.add_row(CASES[key].title, *cells, f"{counted - whole:,}", _mark(counted - whole <= REGION_LIMIT))
+            table.add_row(
+                matrix.CASES[key].title, *cells, f"{counted - whole:,}", _mark(counted - whole <= matrix.REGION_LIMIT)
+            )
     return table
 
 
@@ -232,18 +215,20 @@ def _record_table(run: Results) -> Table:
     table = _table(
         "What a MiB of a recording costs", "segments", "beside", "recording", "transfer", "ratio", "as asked"
     )
-    for key, base, asked in RECORD_PAIRS:
+    for key, base, asked in matrix.RECORD_PAIRS:
         counted, beside = _per_mib(run, key), _per_mib(run, base)
         cells = ("-" if count is None else f"{count:,.0f}" for count in (counted, beside))
         ratio = None if counted is None or beside is None else counted / beside
         verdict = "" if asked is None or ratio is None else f"{asked}: {'yes' if ratio <= asked else 'NO'}"
-        table.add_row(CASES[key].title, CASES[base].title, *cells, "-" if ratio is None else f"{ratio:.2f}", verdict)
+        table.add_row(
+            matrix.CASES[key].title, matrix.CASES[base].title, *cells, "-" if ratio is None else f"{ratio:.2f}", verdict
+        )
     return table
 
 
 def _per_mib(run: Results, key: str) -> float | None:
     counted = run.instructions(key)
-    return None if counted is None else counted * MIB / CASES[key].call_bytes
+    return None if counted is None else counted * matrix.MIB / matrix.CASES[key].call_bytes
 
 
 def _large_table(behind: Results, mode: str) -> Table:
@@ -251,12 +236,12 @@ def _large_table(behind: Results, mode: str) -> Table:
     table = _table(
         f"Large calls behind an IOMMU ({mode}), beside O_DIRECT", "call", "O_DIRECT", "here", "ratio", "as asked"
     )
-    for key, peer in IOMMU_PAIRS:
+    for key, peer in matrix.IOMMU_PAIRS:
         counted, beside = behind.instructions(key), behind.instructions(peer)
         ratio = counted / beside if counted and beside else None
         cells = ("-" if n is None else f"{n:,}" for n in (beside, counted))
         share = "-" if ratio is None else f"{ratio:.2f}"
-        table.add_row(CASES[key].title, *cells, share, _mark(ratio is not None and ratio <= IOMMU_RATIO))
+        table.add_row(matrix.CASES[key].title, *cells, share, _mark(ratio is not None and ratio <= matrix.IOMMU_RATIO))
     return table
 
 
@@ -265,20 +250,20 @@ def _iommu_table(run: Results, behind: Results, mode: str) -> Table:
     columns = ("call", "without", "behind it", "more", "of the\npassthrough", "as asked")
     table = _table(f"What an IOMMU costs (Intel's, emulated, {mode})", *columns)
     peer = behind.instructions("stock-pass-read")
-    for key, maps in IOMMU_CALLS.items():
+    for key, maps in matrix.IOMMU_CALLS.items():
         without, counted = run.instructions(key), behind.instructions(key)
         more = None if counted is None or without is None else counted - without
         share = f"{counted / peer:.2f}" if counted is not None and peer else "-"
         good = "" if maps else _mark(more is not None and more <= 0)
         table.add_row(
-            CASES[key].title, *("-" if n is None else f"{n:,}" for n in (without, counted, more)), share, good
+            matrix.CASES[key].title, *("-" if n is None else f"{n:,}" for n in (without, counted, more)), share, good
         )
     return table
 
 
 def _difference_table(run: Results) -> Table:
     """Which functions make a polled call cost more or less than most do."""
-    series = run.series.get(STEADY_KEY)
+    series = run.series.get(matrix.STEADY_KEY)
     found = series.differences if series else ()
     table = _table("Why the others differ (of the calls that were recorded by function)", "functions", "extra", "share")
     for difference in found[:DIFFERENCES_SHOWN]:
@@ -303,10 +288,10 @@ def _layer_table(run: Results, verdict: Verdict) -> Table:
     mine = run.series[verdict.goal.key].counted
     peer = run.series.get(verdict.goal.reference)
     table = _table(
-        f"By layer: {CASES[verdict.goal.key].title}",
+        f"By layer: {matrix.CASES[verdict.goal.key].title}",
         "layer",
         "here",
-        f"peer: {CASES[verdict.goal.reference].title}",
+        f"peer: {matrix.CASES[verdict.goal.reference].title}",
     )
     for layer in LAYERS:
         here = mine.layers.get(layer, 0)
@@ -320,7 +305,10 @@ def _layer_table(run: Results, verdict: Verdict) -> Table:
 def _function_table(series: SeriesRecord) -> Table:
     summary = series.counted
     table = _table(
-        f"By function, the {FUNCTIONS_SHOWN} largest: {CASES[series.case].title}", "function", "layer", "instructions"
+        f"By function, the {FUNCTIONS_SHOWN} largest: {matrix.CASES[series.case].title}",
+        "function",
+        "layer",
+        "instructions",
     )
     for name, count in list(summary.functions.items())[:FUNCTIONS_SHOWN]:
         table.add_row(name, summary.function_layers[name], f"{count:,}")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What was counted in one guest, found in records by the name of the case."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

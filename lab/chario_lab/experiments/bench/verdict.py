@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Holds what was counted against what is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 

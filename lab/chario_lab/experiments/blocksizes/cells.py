@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The cases of blocksizes: what is varied, and the calls of each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from chario_lab.experiment.plan import SERIES, Case

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a database on each medium takes, beside the same in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import astuple
 from typing import cast

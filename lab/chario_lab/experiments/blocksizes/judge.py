@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The paper's sentences about block sizes, by instructions in a guest and by the time of the CPUs on hardware."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from chario_lab.experiment.page import Verdict

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads and writes in blocks of nine sizes: on NVMe and in memory, in guests also on SATA disks with two latencies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby

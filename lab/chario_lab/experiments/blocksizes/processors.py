@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """How many CPUs this machine has meanwhile, and how fast their clock may be: what is written to its sysfs."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -19,10 +17,7 @@ SLOWEST, FASTEST = "cpuinfo_min_freq", "cpuinfo_max_freq"
 def cpus_online(count: int) -> Need:
     """The first CPUs, and no other."""
     numbers = "0" if count == 1 else f"0-{count - 1}"
-    return Need(
-        f"test $(cat {ONLINE}) = {numbers}",
-        f"{count} CPU{'s' * (count > 1)}, all others off line",
-    )
+    return Need(f"test $(cat {ONLINE}) = {numbers}", f"{count} CPU{'s' * (count > 1)}, all others off line")
 
 
 def clock_limited(limit: str) -> Need:

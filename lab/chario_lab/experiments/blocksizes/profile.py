@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads what perf reports of a run."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

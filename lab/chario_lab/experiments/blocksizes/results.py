@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What blocksizes has measured on one kernel, by the cell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

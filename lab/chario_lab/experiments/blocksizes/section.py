@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What blocksizes shows: the paper's three figures for each medium, and what was varied besides."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A thousand calls of each size by each way, and the single block of ext4 that costs no, one or two commands."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import groupby
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What commands shows: how many each call took, and how much that varies."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass

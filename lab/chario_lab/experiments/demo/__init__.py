@@ -9,8 +9,6 @@ CPU, by a plugin in QEMU.  Neither depends on how fast the host is: the timer
 ticks that fall into a series are taken out.
 """
 
-from __future__ import annotations
-
 import time
 
 from rich.console import Console

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a call costs by each way, from records; and what has to be true of it."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from collections.abc import Sequence

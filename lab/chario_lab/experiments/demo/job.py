@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The main job: write the recording to the character disk, read it back, compare."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The same calls by several ways to one drive, after the main job."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The input of the demonstration: a WAV file that sox makes once, kept in the cache."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

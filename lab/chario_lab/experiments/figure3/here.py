@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What figure3 shows on hardware: when a read has come to each point that software sees, and how late it may be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

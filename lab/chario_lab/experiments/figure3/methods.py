@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """How the points of reads are seen on hardware: CharIO's by its timeline, those of Linux's ways by trace events."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

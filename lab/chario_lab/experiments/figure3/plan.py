@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Periodic reads at real-time priority, by six ways to one drive."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import groupby
 

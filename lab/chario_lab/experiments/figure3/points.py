@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The points of reads as software sees them on hardware, where nothing counts instructions: what records keep."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

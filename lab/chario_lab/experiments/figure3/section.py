@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What figure3 shows: how far a read has come at each of the paper's five points."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

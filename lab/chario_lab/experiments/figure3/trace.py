@@ -11,8 +11,6 @@ program was woken, of the queue that the CPU uses from which the command went: i
 drives, come in between.  Read-ahead whose interrupt comes while the call copies has not been waited for.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

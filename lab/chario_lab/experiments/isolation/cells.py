@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Who uses the drive in each case of isolation, and what its block side is allowed meanwhile."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chario_lab.target.place import Holder

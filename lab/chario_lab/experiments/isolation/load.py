@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The load of the block side: fio on a partition, like a file system that is written to, while another program runs."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

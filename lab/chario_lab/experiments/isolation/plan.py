@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A recorder's periodic writes beside a busy block side of the same drive, by CharIO and by Linux."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import groupby
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What isolation shows: how long an urgent call takes beside a busy block side, and what that side keeps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast

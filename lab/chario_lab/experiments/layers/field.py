@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The layers as a tracer sees them in the field, beside what was counted."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """How the same calls are measured in the field, where nothing counts instructions: by a tracer, and by eBPF."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Direct, sequential, synchronous calls of four sizes: on ext4, on XFS and on the bare disk, by NVMe and by AHCI."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What layers shows: each layer's share of a call's instructions, and the paper's three groups of them."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache

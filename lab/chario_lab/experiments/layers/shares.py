@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Shares of layers: the counter's layers under the names that the paper uses, timer ticks taken out."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass

@@ -10,8 +10,6 @@ tell where in the chain of callers the next event belongs, so that only the func
 its own time goes to its caller.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

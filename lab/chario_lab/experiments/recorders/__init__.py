@@ -7,8 +7,6 @@ the instructions of the guest's CPU and the drive's commands, from the start of 
 program to its end, as the demonstration counts them.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.console import Console

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a MiB of a recording costs by each program, from records."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Pipelines of GStreamer: the same buffers of a MiB into a file, and into a store."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The programs that move a recording, by the store, by dd, and by GStreamer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from chario_lab.experiment.plan import SERIES, SPIN, Act, Case, Plan, Station

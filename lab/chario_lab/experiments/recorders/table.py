@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The table of what a MiB costs, and what has to be known to read it."""
 
-from __future__ import annotations
-
 from rich import box
 from rich.table import Table
 

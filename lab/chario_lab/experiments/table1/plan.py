@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Sequential reads and writes by each way to one drive."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import groupby
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What table1 shows: what a MiB costs by each way, beside the paper's figures, and whether its sentences hold."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Callable, Sequence
@@ -207,11 +205,7 @@ def least_busy(found: Usages, machine: MachineRecord) -> tuple[bool | None, str]
 
 
 def compare(
-    found: Usages,
-    work: Work,
-    sizes: Sequence[Size],
-    others: Sequence[Way],
-    directions: Sequence[str] = DIRECTIONS,
+    found: Usages, work: Work, sizes: Sequence[Size], others: Sequence[Way], directions: Sequence[str] = DIRECTIONS
 ) -> tuple[bool | None, str]:
     """Whether CharIO's figure is the smallest in each of these columns that was measured, and which are not."""
     mine = next(way for way in WAYS if way.title == CHARIO)

@@ -1,11 +1,4 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE
-#include <chario/uapi.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "../common.h"
 #include "../dmabuf.h"
@@ -123,15 +116,12 @@ void setup_prepare(const char *kind, const char *more)
 {
 	bool peer = !strcmp(kind, "peer");
 
-	registered = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (registered == MAP_FAILED)
-		die("memory");
+	registered = must_map_own(BYTES, MAP_POPULATE);
 	window = more;
-	windows_fd = open(WINDOWS, O_WRONLY);
+	windows_fd = must_open(WINDOWS, O_WRONLY);
 	/* The other disk stays open: its buffer goes with its file. */
 	memory_fd = peer ? export(open(more, O_RDWR)) : dmabuf_of_heap(BYTES);
-	if (windows_fd < 0 || memory_fd < 0)
+	if (memory_fd < 0)
 		die("cannot prepare %s", kind);
 }
 

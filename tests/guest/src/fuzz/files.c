@@ -3,15 +3,9 @@
  * What any file answers: read, write, mmap, lseek, fsync, poll, close; and the
  * memory that goes away meanwhile.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "fuzz.h"
-#include "../common.h"
 
 #define VECTORS 3
 

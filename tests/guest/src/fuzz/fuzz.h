@@ -6,10 +6,9 @@
 #ifndef FUZZ_FUZZ_H
 #define FUZZ_FUZZ_H
 
-#include <chario/uapi.h>
 #include <liburing.h>
-#include <stdbool.h>
-#include <stdint.h>
+
+#include "../common.h"
 
 #define DISKS     4
 #define FILES     6

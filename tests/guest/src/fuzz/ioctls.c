@@ -2,14 +2,9 @@
 /*
  * Every ioctl: nearly valid, then spoilt.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "fuzz.h"
-#include "../common.h"
 
 /* The struct's address: mostly itself, at times one that does not hold it. */
 static unsigned long pointer(struct fuzzer *f, size_t size)

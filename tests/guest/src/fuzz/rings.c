@@ -3,11 +3,7 @@
  * io_uring: entries of both sizes, polled or not, in batches; and rings that
  * are closed with commands in flight.
  */
-#define _GNU_SOURCE
-#include <unistd.h>
-
 #include "fuzz.h"
-#include "../common.h"
 
 #define ENTRIES 16
 /* Behind the struct of an ioctl: a struct for each entry, reused at will. */

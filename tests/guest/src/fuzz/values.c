@@ -3,7 +3,6 @@
  * Values: nearly valid ones, edges, and how results are counted.
  */
 #include "fuzz.h"
-#include "../common.h"
 
 bool chance(struct fuzzer *f, uint64_t of)
 {

@@ -2,13 +2,6 @@
 /*
  * Buffers of every kind, and transfers between them and the disk.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "../common.h"
 #include "../dmabuf.h"
 #include "siege.h"
 

@@ -2,11 +2,6 @@
 /*
  * Calls that return when they are done: read and write in all their forms.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include "siege.h"
 
 #define ELEMENTS 4

@@ -3,14 +3,8 @@
  * The open file of a seat: opened, locked, left behind, and what to do when nobody knows
  * whether a write has come to its end.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "../common.h"
 #include "siege.h"
 
 #define LOCKS      (1ll << 40) /* behind the end of every disk */

@@ -6,7 +6,6 @@
  * is used once.  At most one write of an item is on its way: the disk holds what was sure
  * before, or what that write brings, and nothing else.
  */
-#include "../common.h"
 #include "siege.h"
 
 #define ODD 0x9e3779b97f4a7c15

@@ -2,17 +2,9 @@
 /*
  * Memory of calls: there, not there yet, late, never there, shared with a child, forbidden.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <pthread.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "../common.h"
 #include "siege.h"
 
 #define LONGEST_DELAY_US 30000
@@ -20,15 +12,6 @@
 #define CHILD_US         20000
 
 static int faults = -1;
-
-static void *map(int flags, int fd)
-{
-	void *at = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, flags, fd, 0);
-
-	if (at == MAP_FAILED)
-		die("memory");
-	return at;
-}
 
 static void watch_faults(char *memory)
 {
@@ -48,16 +31,13 @@ void memory_make(struct seat *s)
 	if (memory < 0 || ftruncate(memory, MEMORY_BYTES))
 		die("memfd");
 	for (int i = 0; i < MEMORIES; i++)
-		s->memories[i] = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+		s->memories[i] = must_map_own(MEMORY_BYTES, 0);
 	munmap(s->memories[MEMORY_SHARED], MEMORY_BYTES);
-	s->memories[MEMORY_SHARED] = map(MAP_SHARED, memory);
+	s->memories[MEMORY_SHARED] = must_map(MEMORY_BYTES, MAP_SHARED, memory, 0);
 	close(memory);
-	s->late_source = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	s->fixed = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	s->check =
-		mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (s->check == MAP_FAILED)
-		die("memory");
+	s->late_source = must_map_own(MEMORY_BYTES, 0);
+	s->fixed = must_map_own(MEMORY_BYTES, 0);
+	s->check = must_map_own(AREA_BYTES, 0);
 }
 
 static bool bring(const struct seat *s, uintptr_t address)
@@ -122,8 +102,7 @@ void memory_watch(struct seat *seats)
 		die("userfaultfd");
 	for (int i = 0; i < THREADS; i++)
 		watch_faults(seats[i].memories[MEMORY_LATE]);
-	if (pthread_create(&thread, NULL, serve_faults, seats))
-		die("no thread");
+	must_start(&thread, serve_faults, seats);
 }
 
 static uint64_t sum(const char *memory)

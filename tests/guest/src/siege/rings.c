@@ -3,13 +3,10 @@
  * Calls that are submitted together: io_uring, with and without memory of its own, polled
  * or not; commands of io_uring; and Linux's older aio.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "../common.h"
+#include "../ring.h"
 #include "siege.h"
 
 enum { RING_PLAIN, RING_POLLED, RING_128, RING_64, RING_128_POLLED, RING_64_POLLED };
@@ -38,9 +35,9 @@ static const unsigned int ring_flags[] = {
  */
 static int keep_processors(void)
 {
-	int fd = open("/run/siege", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+	int fd = must_open("/run/siege", O_RDONLY | O_CREAT);
 
-	if (fd < 0 || flock(fd, LOCK_SH))
+	if (flock(fd, LOCK_SH))
 		die("/run/siege");
 	return fd;
 }
@@ -59,9 +56,7 @@ static struct io_uring *ring_of(struct seat *s, enum way way)
 	close(processors);
 	if (!err && which <= RING_POLLED)
 		err = io_uring_register_buffers(ring, &fixed, 1);
-	errno = -err;
-	if (err)
-		die("io_uring");
+	must(err, "io_uring");
 	s->ring_made[which] = true;
 	return ring;
 }
@@ -78,9 +73,7 @@ static void collect(struct io_uring *ring, struct op *op)
 		do
 			ret = io_uring_wait_cqe(ring, &cqe);
 		while (ret == -EINTR || ret == -EAGAIN);
-		errno = -ret;
-		if (ret)
-			die("io_uring_wait_cqe");
+		must(ret, "io_uring_wait_cqe");
 		op->pieces[io_uring_cqe_get_data64(cqe)].result = cqe->res;
 		io_uring_cqe_seen(ring, cqe);
 	}
@@ -119,15 +112,10 @@ void run_command(struct seat *s, struct op *op)
 
 	for (uint32_t i = 0; i < op->nr; i++) {
 		struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
-		uint64_t address = (uintptr_t)&transfers[i];
 
 		transfer_of(s, op, &op->pieces[i], &transfers[i]);
-		io_uring_prep_rw(IORING_OP_URING_CMD, sqe, s->fd, NULL, 0, 0);
-		sqe->cmd_op = CHARIO_IOC_TRANSFER;
-		if (op->way == WAY_COMMAND_64 || op->way == WAY_COMMAND_POLLED_64)
-			memcpy(sqe->cmd, &address, sizeof(address));
-		else
-			memcpy(sqe->cmd, &transfers[i], sizeof(transfers[i]));
+		ring_prep_transfer(sqe, s->fd, &transfers[i],
+				   op->way == WAY_COMMAND_64 || op->way == WAY_COMMAND_POLLED_64);
 		io_uring_sqe_set_data64(sqe, i);
 	}
 	collect(ring, op);

@@ -5,13 +5,10 @@
 #ifndef SIEGE_SIEGE_H
 #define SIEGE_SIEGE_H
 
-#include <chario/uapi.h>
 #include <liburing.h>
 #include <linux/aio_abi.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-#include <sys/uio.h>
+
+#include "../common.h"
 
 #define DISKS   2
 #define WORKERS 4

@@ -2,10 +2,6 @@
 /*
  * What a thread does, turn by turn, and whether what comes of it is right.
  */
-#define _GNU_SOURCE
-#include <unistd.h>
-
-#include "../common.h"
 #include "siege.h"
 
 #define POISON 0xee
