@@ -71,16 +71,25 @@ static void prepare_socket(const struct cli *cli, const struct cli_intake *intak
 	setsockopt(intake->fd, SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof(yes));
 }
 
+static int take_standard_input(const struct cli *cli, struct cli_intake *intake)
+{
+	int status;
+
+	intake->name = "standard input";
+	intake->fd = STDIN_FILENO;
+	status = look_at_file(cli, intake);
+	if (!status)
+		prepare_socket(cli, intake);
+	return status;
+}
+
 int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char *from)
 {
 	int status;
 
 	*intake = (struct cli_intake){ .name = from, .fd = -1 };
-	if (!strcmp(from, "-")) {
-		intake->name = "standard input";
-		intake->fd = STDIN_FILENO;
-		return look_at_file(cli, intake);
-	}
+	if (!strcmp(from, "-"))
+		return take_standard_input(cli, intake);
 	if (!strncmp(from, "unix:", 5)) {
 		status = cli_open_unix(cli, intake, from + 5);
 	} else if (!strncmp(from, "udp:", 4) || !strncmp(from, "tcp:", 4)) {
