@@ -86,11 +86,13 @@ static int parse_listener(const struct cli *cli, char *text, void *to)
 {
 	struct cli_listener *listener = to;
 
-	if (!split_listener(text, listener) || !is_port(listener->port))
+	if (!split_listener(text, listener))
 		return cli_usage(cli,
 				 "\"%s\" is not an address such as 192.0.2.1, 192.0.2.1:4420 or "
 				 "[2001:db8::1]:4420",
 				 text);
+	if (!is_port(listener->port))
+		return cli_usage(cli, "\"%s\" is not a port from 1 to 65535", listener->port);
 	if (is_multicast(listener))
 		return cli_usage(cli,
 				 "\"%s\" is an address of a group: give one of this machine, which "

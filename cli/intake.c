@@ -45,13 +45,32 @@ static void warn_of_terminal(const struct cli *cli, const struct cli_intake *int
 		intake->name, intake->name);
 }
 
+static int fail_open(const struct cli *cli, const struct cli_intake *intake, int err)
+{
+	struct stat file;
+
+	/* A socket cannot be opened by its path, nor by /dev/stdin. */
+	if (err == -ENXIO && !stat(intake->name, &file) && S_ISSOCK(file.st_mode))
+		return cli_say(cli,
+			       "\"%s\" is a socket: unix:PATH connects to the socket of a program, "
+			       "and - is standard input",
+			       intake->name);
+	if (err == -ENOENT && strchr(intake->name, ':'))
+		return cli_say(
+			cli,
+			"there is no file \"%s\"\n"
+			"a source that is no file is unix:PATH, udp:HOST:PORT or tcp:HOST:PORT",
+			intake->name);
+	return cli_fail_file(cli, err, "open", intake->name);
+}
+
 static int open_file(const struct cli *cli, struct cli_intake *intake)
 {
 	if (cli_check_path(cli, intake->name))
 		return CLI_FAILED;
 	intake->fd = open(intake->name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (intake->fd < 0)
-		return cli_fail_file(cli, -errno, "open", intake->name);
+		return fail_open(cli, intake, -errno);
 	warn_of_terminal(cli, intake);
 	return look_at_file(cli, intake);
 }

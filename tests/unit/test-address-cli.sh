@@ -106,6 +106,8 @@ while IFS='|' read -r expected from text; do
 	says "$text"
 done <<'TABLE'
 2|udp:x|"x" is not HOST:PORT
+2|udp://127.0.0.1:5000|a source is no URL, and has no slashes
+1|UDP:127.0.0.1:5000|there is no file "UDP:127.0.0.1:5000"
 2|udp:[::1]|"[::1]" is not HOST:PORT; an IPv6 address stands in brackets
 2|udp:[::1:5000|is not HOST:PORT
 2|udp:[::1]x:5000|is not HOST:PORT
@@ -275,6 +277,12 @@ ln -s elsewhere socket
 gives 1 record --force a --from unix:socket
 says '"socket" is no socket'
 [ -L socket ] || note "a link is removed"
+for verb in 'record a --force --from' 'put --bytes 1 --force'; do
+	[ "${verb%% *}" = record ] && what='unix:PATH connects' || what='chario record takes data from sockets'
+	# shellcheck disable=SC2086
+	gives 1 $verb elsewhere $([ "${verb%% *}" = put ] && echo a)
+	says "$what"
+done
 rm socket
 # A socket that another program has put in the place of the recorder's own stays.
 "$chario" record --force a --from unix:socket --seconds 600 >said 2>&1 &
