@@ -92,7 +92,7 @@ static int parse_listener(const struct cli *cli, char *text, void *to)
 				 "[2001:db8::1]:4420",
 				 text);
 	if (!is_port(listener->port))
-		return cli_usage(cli, "\"%s\" is not a port from 1 to 65535", listener->port);
+		return cli_usage(cli, "the port in \"%s\" is not a number from 1 to 65535", text);
 	if (is_multicast(listener))
 		return cli_usage(cli,
 				 "\"%s\" is an address of a group: give one of this machine, which "

@@ -152,6 +152,7 @@ static void test_addresses(void)
 	LISTENS("::1]", 2);
 	LISTENS("192.0.2.1:0", 2);
 	LISTENS("192.0.2.1:65536", 2);
+	SAYS("is not a number from 1 to 65535");
 	LISTENS("192.0.2.1:+1", 2);
 	LISTENS("192.0.2.1:", 2);
 	LISTENS("here", 2);
