@@ -80,6 +80,12 @@ int cli_address_parse(const struct cli *cli, struct cli_address *address, const 
 	char *words = address->words, *host, *port, *interface;
 
 	*address = (struct cli_address){ .text = text };
+	if (!strncmp(text, "//", 2))
+		return cli_usage(
+			cli,
+			"\"%s\" is not HOST:PORT: a source is no URL, and has no slashes, as in "
+			"udp:127.0.0.1:5000",
+			text);
 	if ((size_t)snprintf(words, sizeof(address->words), "%s", text) >= sizeof(address->words))
 		return fail_form(cli, text);
 	host = cut(words, '@');

@@ -86,11 +86,13 @@ static int parse_listener(const struct cli *cli, char *text, void *to)
 {
 	struct cli_listener *listener = to;
 
-	if (!split_listener(text, listener) || !is_port(listener->port))
+	if (!split_listener(text, listener))
 		return cli_usage(cli,
 				 "\"%s\" is not an address such as 192.0.2.1, 192.0.2.1:4420 or "
 				 "[2001:db8::1]:4420",
 				 text);
+	if (!is_port(listener->port))
+		return cli_usage(cli, "the port in \"%s\" is not a number from 1 to 65535", text);
 	if (is_multicast(listener))
 		return cli_usage(cli,
 				 "\"%s\" is an address of a group: give one of this machine, which "
@@ -181,8 +183,11 @@ static int check_free(const struct cli *cli, const struct cli_target *target)
 	return err ? cli_fail_file(cli, err, "open", target->device) : CLI_OK;
 }
 
-/* The partition's UUID names the export, so that it is the same after a new start. */
-static int name_target(const struct cli *cli, struct cli_target *target)
+/*
+ * The partition's UUID names the export, so that it is the same after a new start.  Returns
+ * whether there is one.
+ */
+static bool name_target(struct cli_target *target)
 {
 	blkid_probe probe = blkid_new_probe_from_filename(target->device);
 	const char *uuid = NULL;
@@ -199,8 +204,7 @@ static int name_target(const struct cli *cli, struct cli_target *target)
 		snprintf(target->serial, sizeof(target->serial), "%.8s%.4s", uuid, uuid + 9);
 	}
 	blkid_free_probe(probe);
-	return uuid ? CLI_OK :
-		      cli_say(cli, "%s has no UUID: it is no partition of a GPT", target->device);
+	return uuid;
 }
 
 static int fail_target(const struct cli *cli, const char *path)
@@ -217,8 +221,12 @@ static void show(const struct cli_target *target, const struct cli_listener *lis
 {
 	bool has_brackets = listener->is_ipv6;
 
-	cli_print("%s  %s%s%s:%s  %s\n", target->device, has_brackets ? "[" : "", listener->address,
-		  has_brackets ? "]" : "", listener->port, target->nqn);
+	if (!listener->address[0])
+		cli_print("%s  left of a command that was killed: --stop ends it  %s\n",
+			  target->device, target->nqn);
+	else
+		cli_print("%s  %s%s%s:%s  %s\n", target->device, has_brackets ? "[" : "",
+			  listener->address, has_brackets ? "]" : "", listener->port, target->nqn);
 }
 
 static struct json_object *target_object(const struct cli_target *target,
@@ -271,22 +279,36 @@ static int drop_cache(const struct cli *cli, const struct cli_target *target)
 	return err ? cli_fail_file(cli, err, "write what is cached of", target->device) : CLI_OK;
 }
 
+/* Keep other commands from the exports, and remove what those that were killed have left. */
+static int lock_targets(const struct cli *cli, bool sweeps)
+{
+	int err = cli_lock_targets();
+
+	if (err)
+		return cli_fail(cli, err, "cannot lock the exports");
+	if (sweeps)
+		cli_sweep_targets();
+	return CLI_OK;
+}
+
 static int start(const struct cli *cli, const struct job *job)
 {
 	struct cli_target target = { 0 };
 	const char *failed;
-	int err;
 
 	if (find_device(cli, cli->argv[0], &target))
 		return CLI_FAILED;
-	if (cli_each_target(match_device, &target))
-		return fail_exported(cli);
-	if (check_free(cli, &target) || name_target(cli, &target))
-		return CLI_FAILED;
-	err = cli_prepare_target();
-	if (err)
+	if (cli_prepare_target())
 		return cli_say(cli, "this kernel has no NVMe target over TCP: modprobe nvmet-tcp "
 				    "says why");
+	if (lock_targets(cli, true))
+		return CLI_FAILED;
+	if (cli_each_target(match_device, &target))
+		return fail_exported(cli);
+	if (check_free(cli, &target))
+		return CLI_FAILED;
+	if (!name_target(&target))
+		return cli_say(cli, "%s has no UUID: it is no partition of a GPT", target.device);
 	if (drop_cache(cli, &target))
 		return CLI_FAILED;
 	failed = cli_start_target(&target, &job->listener, job->hosts, job->nr_hosts);
@@ -305,22 +327,38 @@ static int start(const struct cli *cli, const struct job *job)
 	return CLI_OK;
 }
 
+/*
+ * Find the export of a device.  One that a command was killed in the middle of is found by
+ * its name, and so is one of a disk that had another number.
+ */
+static bool find_target(struct cli_target *target)
+{
+	return cli_each_target(match_device, target) ||
+	       (name_target(target) && cli_is_target(target->nqn));
+}
+
 static int stop(const struct cli *cli)
 {
 	struct cli_target target = { 0 };
 	const char *failed;
+	bool is_exported;
 
-	if (name_device(cli, cli->argv[0], &target))
+	if (name_device(cli, cli->argv[0], &target) || lock_targets(cli, false))
 		return CLI_FAILED;
-	if (!cli_each_target(match_device, &target))
-		return cli_say(cli,
-			       "%s is not exported by chario; chario export shows what is, and "
-			       "what another tool exports is its own to end",
-			       target.device);
-	failed = cli_stop_target(target.nqn);
+	is_exported = find_target(&target);
+	failed = is_exported ? cli_stop_target(target.nqn) : NULL;
 	if (failed)
 		return fail_target(cli, failed);
-	return drop_cache(cli, &target);
+	cli_sweep_targets();
+	/* A command that was killed may have ended the export, and not dropped the cache. */
+	if (drop_cache(cli, &target))
+		return CLI_FAILED;
+	if (is_exported)
+		return CLI_OK;
+	return cli_say(cli,
+		       "%s is not exported by chario; chario export shows what is, and "
+		       "what another tool exports is its own to end",
+		       target.device);
 }
 
 static int add_object(const struct cli_target *target, const struct cli_listener *listener,

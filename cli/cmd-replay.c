@@ -113,6 +113,11 @@ static int find_begin(struct replay *replay)
 	if (need_time(replay, replay->until, &engine->until_ns) ||
 	    need_time(replay, replay->from, &engine->from_ns))
 		return CLI_USAGE;
+	if (replay->from && replay->until && engine->until_ns < engine->from_ns)
+		return cli_usage(replay->player.cli,
+				 "--to-time \"%s\" is before --from-time \"%s\"; +SECONDS is after "
+				 "the first record",
+				 replay->until, replay->from);
 	if (replay->from)
 		err = chario_reader_seek_time(replay->player.reader, engine->from_ns);
 	return err ? cli_fail_area(replay->player.cli, err, "cannot find the time in \"%s\"",

@@ -45,13 +45,32 @@ static void warn_of_terminal(const struct cli *cli, const struct cli_intake *int
 		intake->name, intake->name);
 }
 
+static int fail_open(const struct cli *cli, const struct cli_intake *intake, int err)
+{
+	struct stat file;
+
+	/* A socket cannot be opened by its path, nor by /dev/stdin. */
+	if (err == -ENXIO && !stat(intake->name, &file) && S_ISSOCK(file.st_mode))
+		return cli_say(cli,
+			       "\"%s\" is a socket: unix:PATH connects to the socket of a program, "
+			       "and - is standard input",
+			       intake->name);
+	if (err == -ENOENT && strchr(intake->name, ':'))
+		return cli_say(
+			cli,
+			"there is no file \"%s\"\n"
+			"a source that is no file is unix:PATH, udp:HOST:PORT or tcp:HOST:PORT",
+			intake->name);
+	return cli_fail_file(cli, err, "open", intake->name);
+}
+
 static int open_file(const struct cli *cli, struct cli_intake *intake)
 {
 	if (cli_check_path(cli, intake->name))
 		return CLI_FAILED;
 	intake->fd = open(intake->name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (intake->fd < 0)
-		return cli_fail_file(cli, -errno, "open", intake->name);
+		return fail_open(cli, intake, -errno);
 	warn_of_terminal(cli, intake);
 	return look_at_file(cli, intake);
 }
@@ -71,16 +90,25 @@ static void prepare_socket(const struct cli *cli, const struct cli_intake *intak
 	setsockopt(intake->fd, SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof(yes));
 }
 
+static int take_standard_input(const struct cli *cli, struct cli_intake *intake)
+{
+	int status;
+
+	intake->name = "standard input";
+	intake->fd = STDIN_FILENO;
+	status = look_at_file(cli, intake);
+	if (!status)
+		prepare_socket(cli, intake);
+	return status;
+}
+
 int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char *from)
 {
 	int status;
 
 	*intake = (struct cli_intake){ .name = from, .fd = -1 };
-	if (!strcmp(from, "-")) {
-		intake->name = "standard input";
-		intake->fd = STDIN_FILENO;
-		return look_at_file(cli, intake);
-	}
+	if (!strcmp(from, "-"))
+		return take_standard_input(cli, intake);
 	if (!strncmp(from, "unix:", 5)) {
 		status = cli_open_unix(cli, intake, from + 5);
 	} else if (!strncmp(from, "udp:", 4) || !strncmp(from, "tcp:", 4)) {

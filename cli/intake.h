@@ -38,7 +38,7 @@ void cli_intake_close(struct cli_intake *intake);
 /* Open an address of the network, for datagrams or a connection.  Returns as cli_intake_open(). */
 int cli_open_network(const struct cli *cli, struct cli_intake *intake, const char *text);
 
-/* Ask for a large buffer for the datagrams of the network; say so if the kernel refuses it. */
+/* Ask for a large buffer for the datagrams of a socket; say so if the kernel refuses it. */
 void cli_enlarge_buffer(const struct cli *cli, const struct cli_intake *intake);
 
 /* unix-socket.c */

@@ -25,6 +25,8 @@
 /* A byte may take three bytes in a name, and two parts have an underscore between them. */
 #define NAME_MAX_BYTES (sizeof(DRIVES) + 3 * (24 + 48) + 2)
 
+#define NEW_MAX_BYTES (NAME_MAX_BYTES + sizeof(".new"))
+
 /* Interval and number of looks at a new drive, until its driver knows its identity. */
 #define WAIT_STEP_MS 100
 #define WAIT_STEPS   300
@@ -87,19 +89,53 @@ static int check_alone(const struct cli *cli, const struct chario_drive *drive, 
 	return -ENOTUNIQ;
 }
 
+static int write_file(const char *name, const char *content)
+{
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, content, strlen(content)) < 0 || fsync(fd))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static void flush_folder(void)
+{
+	int fd = open(DRIVES, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd >= 0) {
+		fsync(fd);
+		close(fd);
+	}
+}
+
+/* The file that becomes a record.  No drive is meant by it, because a name has no dot. */
+static void name_new(char beside[NEW_MAX_BYTES], const char *name)
+{
+	snprintf(beside, NEW_MAX_BYTES, "%s.new", name);
+}
+
+/*
+ * Make a record, whole or not at all: one that is empty says that the disks are not block
+ * devices.
+ */
 static int create(const char *name, uint32_t flags)
 {
-	const char *content = flags & CHARIO_BIND_BLOCK ? BLOCK "\n" : "";
-	int fd, err = 0;
+	char beside[NEW_MAX_BYTES];
+	int err;
 
 	if ((mkdir(FOLDER, 0755) && errno != EEXIST) || (mkdir(DRIVES, 0755) && errno != EEXIST))
 		return -errno;
-	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, content, strlen(content)) < 0)
+	name_new(beside, name);
+	err = write_file(beside, flags & CHARIO_BIND_BLOCK ? BLOCK "\n" : "");
+	if (!err && rename(beside, name))
 		err = -errno;
-	close(fd);
+	if (err)
+		unlink(beside);
+	else
+		flush_folder();
 	return err;
 }
 
@@ -141,10 +177,12 @@ int cli_keep(const struct cli *cli, const struct chario_drive *drive, uint32_t f
 
 int cli_keep_no_more(const struct cli *cli, const struct chario_drive *drive, uint32_t *flags)
 {
-	char name[NAME_MAX_BYTES];
+	char name[NAME_MAX_BYTES], beside[NEW_MAX_BYTES];
 	int err;
 
 	make_name(name, drive);
+	name_new(beside, name);
+	unlink(beside);
 	if (read_flags(name, flags))
 		return 0;
 	if (!unlink(name))

@@ -73,10 +73,27 @@ static int join_group(int fd, const struct place *place, const struct addrinfo *
 	return setsockopt(fd, level, MCAST_JOIN_SOURCE_GROUP, &one, sizeof(one));
 }
 
+/*
+ * Take no datagrams of groups, or of senders to a group, that only other programs of this
+ * machine have joined.  Linux gives them to every socket of the port unless it is told not to.
+ */
+static int ignore_others(int fd, int family)
+{
+	const int no = 0;
+
+	if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &no, sizeof(no)))
+		return -1;
+	return family == AF_INET6 ?
+		       setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &no, sizeof(no)) :
+		       0;
+}
+
 static int bind_udp(int fd, const struct place *place, const struct addrinfo *address)
 {
 	const int yes = 1;
 
+	if (ignore_others(fd, address->ai_family))
+		return -1;
 	if (!is_multicast(address->ai_addr))
 		return bind(fd, address->ai_addr, address->ai_addrlen);
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
@@ -268,27 +285,46 @@ int cli_open_network(const struct cli *cli, struct cli_intake *intake, const cha
 }
 
 /*
- * The buffer of a connection grows by itself, above the limit of SO_RCVBUF, and a local
- * socket uses that of its sender.
+ * Returns whether a socket has a buffer of its own that does not grow by itself: that of a
+ * connection grows, above the limit of SO_RCVBUF, and a local socket uses that of its sender.
  */
+static bool has_fixed_buffer(int fd)
+{
+	int domain, kind;
+	socklen_t size = sizeof(int);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) &&
+	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind, &size) && domain != AF_UNIX &&
+	       kind != SOCK_STREAM;
+}
+
+/* Returns the length of the buffer; the kernel doubles the number, for what it needs itself. */
+static int buffer_bytes(int fd)
+{
+	int bytes = 0;
+	socklen_t size = sizeof(bytes);
+
+	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size);
+	return bytes / 2;
+}
+
+/* A socket that the recorder was given may have a longer buffer already. */
 void cli_enlarge_buffer(const struct cli *cli, const struct cli_intake *intake)
 {
-	int domain = 0, kind = 0, bytes = RECEIVE_BYTES, granted = 0;
-	socklen_t size = sizeof(int);
+	const int bytes = RECEIVE_BYTES;
 	char is[32], asked[32];
+	int granted;
 
-	getsockopt(intake->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
-	getsockopt(intake->fd, SOL_SOCKET, SO_TYPE, &kind, &size);
-	if ((domain != AF_INET && domain != AF_INET6) || kind != SOCK_DGRAM)
+	if (!has_fixed_buffer(intake->fd) || buffer_bytes(intake->fd) >= bytes)
 		return;
 	if (setsockopt(intake->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(intake->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	/* The kernel doubles the number, for what it needs itself. */
-	if (getsockopt(intake->fd, SOL_SOCKET, SO_RCVBUF, &granted, &size) || granted / 2 >= bytes)
+	granted = buffer_bytes(intake->fd);
+	if (granted >= bytes)
 		return;
 	cli_say(cli,
 		"the socket of \"%s\" has a buffer of %s, not %s, and loses datagrams the sooner\n"
 		"sysctl net.core.rmem_max=%d allows more, and so does the capability CAP_NET_ADMIN",
-		intake->name, cli_exact_size(is, (uint64_t)granted / 2),
+		intake->name, cli_exact_size(is, (uint64_t)granted),
 		cli_exact_size(asked, (uint64_t)bytes), bytes);
 }

@@ -84,6 +84,20 @@ static int measure(const struct cli *cli, struct cli_source *source, uint64_t by
 	return CLI_OK;
 }
 
+static int fail_open(const struct cli *cli, const char *file, int err)
+{
+	bool is_address = !strncmp(file, "unix:", 5) || !strncmp(file, "udp:", 4) ||
+			  !strncmp(file, "tcp:", 4);
+
+	if (err == -ENXIO || (err == -ENOENT && is_address))
+		return cli_say(cli,
+			       "\"%s\" is no file that can be read\n"
+			       "chario record takes data from sockets; put takes a file, or - for "
+			       "standard input",
+			       file);
+	return cli_fail_file(cli, err, "open", file);
+}
+
 int cli_source_open(const struct cli *cli, struct cli_source *source, const char *file,
 		    uint64_t bytes)
 {
@@ -97,7 +111,7 @@ int cli_source_open(const struct cli *cli, struct cli_source *source, const char
 		.fd = standard ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY),
 	};
 	if (source->fd < 0)
-		return cli_fail_file(cli, -errno, "open", file);
+		return fail_open(cli, file, -errno);
 	status = measure(cli, source, bytes);
 	if (status)
 		cli_source_close(source);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -204,26 +205,26 @@ static const char *start_port(const struct cli_listener *listener, unsigned int 
 	return failed;
 }
 
+/* The model comes first: from then on the subsystem is known as CharIO's if this is killed. */
 static const char *start_subsystem(const struct cli_target *target)
 {
 	const struct {
 		const char *name;
 		const char *text;
 	} values[] = {
+		{ "attr_model", MODEL },
 		{ "attr_allow_any_host", "0" },
 		{ "attr_serial", target->serial },
-		{ "attr_model", MODEL },
+		{ "namespaces/1", NULL },
 		{ "namespaces/1/device_path", target->device },
 		{ "namespaces/1/device_uuid", target->uuid },
 		{ "namespaces/1/enable", "1" },
 	};
-	const char *failed;
+	const char *failed = NULL;
 
-	set_path(NVMET "/subsystems/%s/namespaces/1", target->nqn);
-	failed = make();
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && !failed; i++) {
 		set_path(NVMET "/subsystems/%s/%s", target->nqn, values[i].name);
-		failed = put(values[i].text);
+		failed = values[i].text ? put(values[i].text) : make();
 	}
 	return failed;
 }
@@ -242,6 +243,37 @@ static const char *allow(const struct cli_target *target, const char *host)
 	return make_link(to);
 }
 
+/* Find where a subsystem can be reached; the listener stays empty if it is nowhere. */
+static void find_listener(const char *nqn, struct cli_listener *listener)
+{
+	DIR *folder = opendir(NVMET "/ports");
+	const char *name;
+
+	*listener = (struct cli_listener){ 0 };
+	while (folder && (name = next_name(folder)))
+		if (!access(set_path(NVMET "/ports/%s/subsystems/%s", name, nqn), F_OK))
+			read_listener(listener, name);
+	if (folder)
+		closedir(folder);
+}
+
+/*
+ * Returns whether a subsystem has nothing yet: it has just been made by a command that was
+ * killed then.  Otherwise errno is EEXIST.
+ */
+static bool is_blank(const char *nqn)
+{
+	struct cli_listener listener;
+	bool is;
+
+	find_listener(nqn, &listener);
+	is = !listener.address[0] && is_empty(set_path(NVMET "/subsystems/%s/namespaces", nqn)) &&
+	     is_empty(set_path(NVMET "/subsystems/%s/allowed_hosts", nqn));
+	set_path(NVMET "/subsystems/%s", nqn);
+	errno = EEXIST;
+	return is;
+}
+
 const char *cli_start_target(const struct cli_target *target, const struct cli_listener *listener,
 			     char *const *hosts, int nr_hosts)
 {
@@ -251,8 +283,9 @@ const char *cli_start_target(const struct cli_target *target, const struct cli_l
 	char to[300], where[sizeof(path)];
 	int error;
 
-	/* A subsystem that is there is in use: nothing of it is changed. */
-	if (mkdir(set_path(NVMET "/subsystems/%s", target->nqn), 0755))
+	/* A subsystem that is there is in use, and not changed, unless it has nothing yet. */
+	set_path(NVMET "/subsystems/%s", target->nqn);
+	if (mkdir(path, 0755) && (errno != EEXIST || !is_blank(target->nqn)))
 		return path;
 	failed = start_subsystem(target);
 	for (int i = 0; i < nr_hosts && !failed; i++)
@@ -337,20 +370,6 @@ const char *cli_stop_target(const char *nqn)
 	return rmdir(path) && errno != ENOENT ? path : NULL;
 }
 
-/* Find where a subsystem can be reached; the listener stays empty if it is nowhere. */
-static void find_listener(const char *nqn, struct cli_listener *listener)
-{
-	DIR *folder = opendir(NVMET "/ports");
-	const char *name;
-
-	*listener = (struct cli_listener){ 0 };
-	while (folder && (name = next_name(folder)))
-		if (!access(set_path(NVMET "/ports/%s/subsystems/%s", name, nqn), F_OK))
-			read_listener(listener, name);
-	if (folder)
-		closedir(folder);
-}
-
 static bool read_target(const char *nqn, struct cli_target *target)
 {
 	char model[48];
@@ -383,4 +402,49 @@ int cli_each_target(cli_target_visit *visit, void *data)
 	if (folder)
 		closedir(folder);
 	return ret;
+}
+
+bool cli_is_target(const char *nqn)
+{
+	struct cli_target target;
+
+	if (access(set_path(NVMET "/subsystems/%s", nqn), F_OK))
+		return false;
+	return read_target(nqn, &target) || is_blank(nqn);
+}
+
+/* The lock lasts as long as the process, however it ends. */
+int cli_lock_targets(void)
+{
+	int fd = open(NVMET, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return flock(fd, LOCK_EX) ? -errno : 0;
+}
+
+/* Find an export that has no port, which is left of a command that was killed. */
+static int find_left(const struct cli_target *target, const struct cli_listener *listener,
+		     void *data)
+{
+	if (!listener->address[0])
+		*(struct cli_target *)data = *target;
+	return !listener->address[0];
+}
+
+void cli_sweep_targets(void)
+{
+	struct cli_target target;
+	const char *name;
+	DIR *folder;
+
+	while (cli_each_target(find_left, &target))
+		if (cli_stop_target(target.nqn))
+			break;
+	folder = opendir(NVMET "/ports");
+	while (folder && (name = next_name(folder)))
+		if (is_own_port(name) && is_empty(set_path(NVMET "/ports/%s/subsystems", name)))
+			rmdir(set_path(NVMET "/ports/%s", name));
+	if (folder)
+		closedir(folder);
 }

@@ -44,11 +44,26 @@ struct cli_listener {
 /* Load the modules and find configfs.  Returns 0, or a negative errno if there is no target. */
 int cli_prepare_target(void);
 
+/*
+ * Keep other commands from changing exports until this process ends.  Returns 0, also where
+ * no target is there, or a negative errno.
+ */
+int cli_lock_targets(void);
+
+/* Remove what commands that were killed have left.  The caller has the lock. */
+void cli_sweep_targets(void);
+
+/* Returns whether a subsystem of this name is CharIO's, or one that has nothing yet. */
+bool cli_is_target(const char *nqn);
+
 const char *cli_start_target(const struct cli_target *target, const struct cli_listener *listener,
 			     char *const *hosts, int nr_hosts);
 const char *cli_stop_target(const char *nqn);
 
-/* Visit what CharIO has exported.  Returns 0, or what @visit returned when that was not 0. */
+/*
+ * Visit what CharIO has exported; what a command that was killed has left has an empty
+ * listener, and may have no device.  Returns 0, or what @visit returned when that was not 0.
+ */
 typedef int cli_target_visit(const struct cli_target *target, const struct cli_listener *listener,
 			     void *data);
 int cli_each_target(cli_target_visit *visit, void *data);

@@ -89,12 +89,22 @@ static bool is_dead(const struct local *local)
 	return err == -ECONNREFUSED;
 }
 
+/* Say where the file of another program is, which was moved aside and cannot be moved back. */
+static void tell_aside(const struct cli *cli, const char *path, const char *aside, int err)
+{
+	cli_say(cli,
+		"the file of another program that was at \"%s\" is now at \"%s\", and cannot be "
+		"moved back: %s\n"
+		"end the program that has \"%s\" now, if there is one, and move the file back: mv %s %s",
+		path, aside, strerror(-err), path, aside, path);
+}
+
 /*
  * Move aside what is at the path, and remove it if it is the file that is open as @fd.
  * Returns -ENOENT if nothing is left at the path, -EADDRINUSE if another file was there, or
  * -EOWNERDEAD if the folder or its file system does not allow that.
  */
-static int remove_file(const char *path, int fd)
+static int remove_file(const struct cli *cli, const char *path, int fd)
 {
 	char aside[sizeof(((struct sockaddr_un *)0)->sun_path) + 16];
 	struct stat was, is;
@@ -102,17 +112,23 @@ static int remove_file(const char *path, int fd)
 	snprintf(aside, sizeof(aside), "%s.%d", path, getpid());
 	if (fstat(fd, &was) || renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE))
 		return errno == ENOENT ? -ENOENT : -EOWNERDEAD;
-	if (!lstat(aside, &is) && is.st_dev == was.st_dev && is.st_ino == was.st_ino)
-		return unlink(aside) ? -EOWNERDEAD : -ENOENT;
-	renameat2(AT_FDCWD, aside, AT_FDCWD, path, RENAME_NOREPLACE);
-	return -EADDRINUSE;
+	if (lstat(aside, &is) || is.st_dev != was.st_dev || is.st_ino != was.st_ino) {
+		if (renameat2(AT_FDCWD, aside, AT_FDCWD, path, RENAME_NOREPLACE))
+			tell_aside(cli, path, aside, -errno);
+		return -EADDRINUSE;
+	}
+	/* The path is free, be the dead socket left beside it or not. */
+	if (unlink(aside))
+		cli_say(cli, "the dead socket \"%s\" cannot be removed: %s\nremove it by hand",
+			aside, strerror(errno));
+	return -ENOENT;
 }
 
 /*
  * Remove a socket that no program has.  Its inode is held open meanwhile, so that its number
  * is not used again.  Returns as remove_file(), or -ENOTSOCK.
  */
-static int remove_dead(const struct local *local)
+static int remove_dead(const struct cli *cli, const struct local *local)
 {
 	int err, fd = open(local->path, O_PATH | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
 	struct stat status;
@@ -126,7 +142,7 @@ static int remove_dead(const struct local *local)
 	else if (!is_dead(local))
 		err = -EADDRINUSE;
 	else
-		err = remove_file(local->path, fd);
+		err = remove_file(cli, local->path, fd);
 	close(fd);
 	return err;
 }
@@ -182,7 +198,7 @@ int cli_open_unix(const struct cli *cli, struct cli_intake *intake, const char *
 	err = connect_socket(intake, &local);
 	/* Nobody listens there; an abstract name leaves nothing behind. */
 	if (err == -ECONNREFUSED)
-		err = local.path ? remove_dead(&local) : -ENOENT;
+		err = local.path ? remove_dead(cli, &local) : -ENOENT;
 	if (err == -ENOENT)
 		err = bind_socket(intake, &local);
 	return err ? fail_socket(cli, intake, &local, err) : CLI_OK;

@@ -12,6 +12,7 @@
  *	FAULT_LOCK=COMMAND	is run before a file is first locked by flock(2)
  *	FAULT_WIPE=COMMAND	is run before libblkid first wipes a mark
  *	FAULT_MOVE=COMMAND	is run before renameat2() first moves a file
+ *	FAULT_MOVED=COMMAND	is run after renameat2() has first moved a file
  *	FAULT_IPV6=1	the kernel has no IPv6
  */
 #include <blkid/blkid.h>
@@ -127,8 +128,12 @@ int __wrap_flock(int fd, int operation)
 
 int __wrap_renameat2(int from, const char *path, int to, const char *name, unsigned int flags)
 {
+	int ret;
+
 	run_once("FAULT_MOVE");
-	return __real_renameat2(from, path, to, name, flags);
+	ret = __real_renameat2(from, path, to, name, flags);
+	run_once("FAULT_MOVED");
+	return ret;
 }
 
 int __wrap_socket(int family, int type, int protocol)

@@ -28,7 +28,8 @@ fi
 . "$(dirname "$0")/store-cli.sh"
 
 # hears FROM TEXT WHERE=TEXT...: a recording of FROM holds TEXT, its records in any order.
-# Each WHERE, HOST or SOURCE>HOST, is sent its text again and again until the recording ends.
+# Each WHERE, HOST or SOURCE>HOST, is sent its text again and again until the recording ends;
+# +GROUP is a group that another program has joined.
 hears()
 {
 	python3 - "$chario" "$@" <<'PYTHON' >heard 2>&1 || note "$*: $(cat heard)"
@@ -37,7 +38,8 @@ import subprocess
 import sys
 import time
 
-chario, origin, wanted, *offers = sys.argv[1:]
+chario, origin, wanted, *words = sys.argv[1:]
+offers = [word for word in words if word[0] != "+"]
 kind, port = origin.partition(":")[0], int(origin.rpartition(":")[2])
 
 
@@ -61,6 +63,21 @@ def offer(where: str, text: str) -> None:
             pass
 
 
+def join(group: str) -> socket.socket:
+    """Join GROUP%INTERFACE."""
+    host, _, interface = group.partition("%")
+    index = socket.if_nametoindex(interface)
+    other = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+    if other.family == socket.AF_INET6:
+        member = socket.inet_pton(other.family, host) + index.to_bytes(4, sys.byteorder)
+        other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, member)
+    else:
+        member = socket.inet_aton(host) + bytes(4) + index.to_bytes(4, sys.byteorder)
+        other.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
+    return other
+
+
+others = [join(word[1:]) for word in words if word[0] == "+"]
 command = [chario, "record", "--late-ms", "600000", "--force", "a", "--bytes", str(len(wanted)), "--from", origin]
 with subprocess.Popen(command, stdin=subprocess.DEVNULL) as recorder:
     for _ in range(3000):
@@ -88,6 +105,8 @@ while IFS='|' read -r expected from text; do
 	gives "$expected" record --force a --from "$from" :: "$text"
 done <<'TABLE'
 2|udp:x|"x" is not HOST:PORT
+2|udp://127.0.0.1:5000|a source is no URL, and has no slashes
+1|UDP:127.0.0.1:5000|there is no file "UDP:127.0.0.1:5000"
 2|udp:[::1]|"[::1]" is not HOST:PORT; an IPv6 address stands in brackets
 2|udp:[::1:5000|is not HOST:PORT
 2|udp:[::1]x:5000|is not HOST:PORT
@@ -130,6 +149,13 @@ if [ $own ]; then
 	umount /etc/hosts
 	hears "udp:239.1.2.3:$port" a 239.1.2.3%other=a
 	hears "udp:239.1.2.3%other:$port" a 239.1.2.3%lo=b 239.1.2.3%other=a
+	# Other programs have joined groups, or the group on another interface, or without a sender.
+	hears "udp:239.1.2.3:$port" a +239.1.2.3%lo 239.1.2.3%lo=b 239.1.2.3%other=a
+	hears "udp:192.0.2.1@232.1.2.3:$port" a +232.1.2.3%lo +232.1.2.3%other \
+		'127.0.0.2>232.1.2.3%lo=b' '127.0.0.2>232.1.2.3%other=c' '192.0.2.1>232.1.2.3%other=a'
+	hears "udp::$port" a +239.7.7.7%lo 239.7.7.7%lo=b 127.0.0.1=a
+	hears "udp:0.0.0.0:$port" a +239.7.7.7%lo 239.7.7.7%lo=b 127.0.0.1=a
+	hears "udp::$port" a +ff05::77%lo ff05::77%lo=b ::1=a
 	for group in '[ff02::5678%lo]' '[ff02::5678%1]' '[ff02::5678]%lo' '[ff05::5678%lo]'; do
 		hears "udp:$group:$port" a ff02::5678%other=b ff02::5678%lo=a ff05::5678%other=b ff05::5678%lo=a
 	done
@@ -157,6 +183,36 @@ if [ "$CHARIO_TEST_RMEM_MAX" -lt 8388608 ]; then
 		gives 0 record --force a --from "udp::$port" --seconds 0.01
 		! grep 'buffer of' said || note "root does not get the buffer"
 	fi
+fi
+# as_input BYTES ARGUMENT...: record from a socket at standard input whose buffer is that long.
+as_input()
+{
+	python3 - "$chario" "$@" <<'PYTHON' >said 2>&1 || note "as input: $(cat said)"
+import socket
+import subprocess
+import sys
+
+chario, bytes_, *words = sys.argv[1:]
+command = [*words, chario, "record", "--force", "a", "--seconds", "0.01"]
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
+    before = ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+    if int(bytes_):
+        ours.setsockopt(socket.SOL_SOCKET, 33, int(bytes_))  # SO_RCVBUFFORCE
+    subprocess.run(command, stdin=ours, check=True)
+    print("buffer", ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2)
+PYTHON
+}
+
+if [ "$CHARIO_TEST_UID" = 0 ]; then
+	as_input 0
+	says 'buffer 8388608'
+	as_input 16777216
+	says 'buffer 16777216'
+fi
+if [ "$CHARIO_TEST_RMEM_MAX" -lt 8388608 ]; then
+	# shellcheck disable=SC2086
+	as_input 0 $without
+	says 'the socket of "standard input" has a buffer of' 'not 8 MiB'
 fi
 gives 0 record --force a --seconds 0.01 --from unix:socket
 ! grep 'buffer of' said || note "a buffer that a local socket does not use is told of"
@@ -219,6 +275,10 @@ dead elsewhere
 ln -s elsewhere socket
 gives 1 record --force a --from unix:socket :: '"socket" is no socket'
 [ -L socket ] || note "a link is removed"
+gives 1 record a --force --from elsewhere
+says '"elsewhere" is a socket: unix:PATH connects'
+gives 1 put --force --bytes 1 elsewhere a
+says 'chario record takes data from sockets'
 rm socket
 # A socket that another program has put in the place of the recorder's own stays.
 "$chario" record --force a --from unix:socket --seconds 600 >said 2>&1 &

@@ -147,6 +147,7 @@ TEST(test_addresses, "addresses to listen at")
 	LISTENS("::1]", 2);
 	LISTENS("192.0.2.1:0", 2);
 	LISTENS("192.0.2.1:65536", 2);
+	SAYS("is not a number from 1 to 65535");
 	LISTENS("192.0.2.1:+1", 2);
 	LISTENS("192.0.2.1:", 2);
 	LISTENS("here", 2);

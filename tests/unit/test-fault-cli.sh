@@ -144,6 +144,14 @@ dead socket
 # shellcheck disable=SC2016
 faulty FAULT_MOVE='mv socket "socket.$PPID"; ln "socket.$PPID" socket' 1 record --force cam --from unix:socket
 says 'is left of a program that has ended, and cannot be removed'
+rm socket socket.*
+# A file that is moved aside by mistake cannot be moved back.
+dead socket
+export FAULT_MOVED='echo other >socket'
+faulty FAULT_MOVE='rm socket && echo mine >socket' 1 record --force cam --from unix:socket
+unset FAULT_MOVED
+says 'is now at "socket.' 'cannot be moved back: File exists' 'move the file back: mv socket.'
+[ "$(cat socket socket.*)" = "$(printf 'other\nmine')" ] || note "$(head socket*)"
 faulty FAULT_IPV6=1 0 record --force cam --from "udp::$(free_port)" --seconds 0.01
 claim "a recording has its source in spite of others, and without IPv6"
 

@@ -367,6 +367,8 @@ seconds=@$((time / 1000000000)).$(printf '%09d' $((time % 1000000000)))
 cat first later | cmp -s - whole || note "--from-time differs: $(cat later)"
 gives 0 replay cam --from-time '2000-01-01 00:00:00' --to-time '2000-01-01T00:00:01.5'
 [ -s said ] && note "a time before the recording: $(cat said)"
+gives 2 replay cam --from-time @5 --to-time @3
+says '--to-time "@3" is before --from-time "@5"'
 for time in yesterday @ + 12 2026-11-22 @5x @5. '+1.x'; do
 	gives 2 replay cam --from-time "$time"
 	says 'is not a time'

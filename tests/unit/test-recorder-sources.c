@@ -5,9 +5,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/net_tstamp.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -100,6 +104,49 @@ static void test_odd_units(void)
 	}
 }
 
+static int give_packets(const struct chario_recorder *now, void *data)
+{
+	static const char memory[RECORD + 1];
+
+	(void)data;
+	if (now->taken_bytes != RECORD)
+		return 0;
+	return fcntl(ends[1], F_SETFL, O_DIRECT) ||
+	       write(ends[1], memory, RECORD + 1) != RECORD + 1 || give(1, 2);
+}
+
+/* The writer of a pipe begins to write packets behind bytes that have filled a record. */
+static void test_later_packets(void)
+{
+	recorder.progress = give_packets;
+	recorder.limit_bytes = 3 * RECORD;
+	EQUAL(make_pipe(), 0);
+	EQUAL(give(0, 1), 0);
+	EQUAL(run(), 0);
+	EQUAL(recorder.end, CHARIO_RECORDER_LIMIT);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.records, 2);
+	EQUAL(rig.status.lost_records, 1);
+	EQUAL(rig.status.lost_bytes, RECORD + 1);
+}
+
+/* A look at a pipe that has no room is an error, and leaves nothing behind for the next one. */
+static void test_no_look(void)
+{
+	struct stream_source source;
+
+	EQUAL(make_packets(), 0);
+	EQUAL(give(0, 1), 0);
+	EQUAL(chario_source_open(&source, ends[0]), 0);
+	CHECK(fcntl(source.probe[1], F_SETPIPE_SZ, 4096) > 0);
+	EQUAL(chario_source_is_whole(&source), -ENOBUFS);
+	EQUAL(chario_source_is_whole(&source), -ENOBUFS);
+	CHECK(fcntl(source.probe[1], F_SETPIPE_SZ, 8192) > 0);
+	EQUAL(chario_source_is_whole(&source), 1);
+	EQUAL(chario_source_is_whole(&source), 1);
+	chario_source_close(&source);
+}
+
 /* A peer that has gone, or a socket that is shut down, is the end. */
 static void test_end_of_datagrams(void)
 {
@@ -130,6 +177,28 @@ static void test_events(void)
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.records, 1);
 	EQUAL(rig.status.bytes, 8);
+}
+
+/* More events wait than a record has room for: they become several records. */
+static void test_many_events(void)
+{
+	char name[] = "/tmp/chario-events-XXXXXX";
+	int file = mkstemp(name);
+
+	recorder.limit_bytes = 2 * 1000 * sizeof(struct inotify_event);
+	CHECK(chario_stream_room_bytes(rig.stream) < recorder.limit_bytes);
+	drop_source();
+	ends[0] = inotify_init1(IN_CLOEXEC);
+	CHECK(inotify_add_watch(ends[0], name, IN_OPEN | IN_CLOSE) >= 0);
+	for (int i = 0; i < 1000; i++)
+		close(open(name, O_RDONLY | O_CLOEXEC));
+	EQUAL(run(), 0);
+	unlink(name);
+	close(file);
+	EQUAL(recorder.gaps, 0);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.lost_records, 0);
+	EQUAL(rig.status.bytes, recorder.limit_bytes);
 }
 
 /* Lines of the kernel's log have numbers, which show how many were overwritten. */
@@ -307,11 +376,72 @@ static void test_endless(void)
 	EQUAL(recorder.end, CHARIO_RECORDER_STOPPED);
 }
 
+static int make_tcp(void)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t length = sizeof(name);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+
+	drop_source();
+	ends[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	err = bind(listener, (const struct sockaddr *)&name, sizeof(name)) || listen(listener, 1) ||
+	      getsockname(listener, (struct sockaddr *)&name, &length) ||
+	      connect(ends[0], (const struct sockaddr *)&name, length);
+	ends[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	close(listener);
+	return err || ends[1] < 0 ? -errno : 0;
+}
+
+/* Have the error queue of a source hold the time at which it has sent a byte. */
+static bool fill_error_queue(void)
+{
+	const int times = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_TX_SOFTWARE;
+	struct sockaddr_in name;
+	socklen_t length = sizeof(name);
+	struct pollfd polled = { .fd = ends[0] };
+
+	getsockname(ends[1], (struct sockaddr *)&name, &length);
+	setsockopt(ends[0], SOL_SOCKET, SO_TIMESTAMPING, &times, sizeof(times));
+	return sendto(ends[0], "x", 1, 0, (const struct sockaddr *)&name, length) == 1 &&
+	       poll(&polled, 1, -1) == 1 && polled.revents == POLLERR;
+}
+
+/* Stops if @data is set, and gives up if the recorder goes on for ever. */
+static int stop_or_give_up(const struct chario_recorder *now, void *data)
+{
+	(void)now;
+	return ++calls > 1000 ? (int)calls : data ? STOPPED : 0;
+}
+
+/* An error that poll(2) reports, of a socket without data, is taken and ends nothing. */
+static void test_error_queue(void)
+{
+	int (*const sockets[])(void) = { make_udp, make_tcp };
+
+	recorder.flags = CHARIO_RECORDER_DRAIN;
+	recorder.progress = stop_or_give_up;
+	for (uint64_t i = 0; i < 4; i++) {
+		recorder.data = i < 2 ? &recorder : NULL;
+		recorder.limit_ns = i < 2 ? 0 : 1;
+		EQUAL(sockets[i % 2](), 0);
+		CHECK(fill_error_queue());
+		EQUAL(run(), i < 2 ? STOPPED : 0);
+		CHECK(fill_error_queue());
+		EQUAL(give(i, i + 1), 0);
+		EQUAL(run(), i < 2 ? STOPPED : 0);
+	}
+	CHECK(rig_holds(0, 4));
+}
+
 static const struct tap_test tests[] = {
 	{ "datagrams and packets are records", test_units },
 	{ "datagrams that are too long or empty", test_odd_units },
+	{ "packets behind bytes of a pipe", test_later_packets },
+	{ "a pipe that cannot be looked at", test_no_look },
 	{ "datagrams end with the peer", test_end_of_datagrams },
 	{ "events of a device are records", test_events },
+	{ "more events than a record has room for", test_many_events },
 	{ "overwritten lines of the kernel's log", test_log },
 	{ "descriptors that come with a datagram", test_descriptors },
 	{ "an empty datagram delays no record", test_empty_datagram },
@@ -319,6 +449,7 @@ static const struct tap_test tests[] = {
 	{ "a drain takes what waits in the kernel", test_drain },
 	{ "what waits is counted if a drain is ended", test_abandon },
 	{ "a drain of a source that goes on ends", test_endless },
+	{ "errors without data end with the drain", test_error_queue },
 };
 
 TAP_MAIN(tests, recorder_begin, recorder_end)

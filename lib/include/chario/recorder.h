@@ -75,7 +75,7 @@ typedef int chario_recorder_progress(const struct chario_recorder *recorder, voi
  * @size: sizeof(struct chario_recorder)
  * @flags: CHARIO_RECORDER_* bits
  * @record_bytes: length of a record of a stream of bytes, or largest length of a datagram
- *	or a packet; 1 to chario_stream_room_bytes().  Events may be longer.
+ *	or a packet; 1 to chario_stream_room_bytes().  Events are read up to the latter.
  * @part_ns: time in nanoseconds after which a record that has begun ends, full or not; 0
  *	for 1 s
  * @limit_bytes: number of bytes to take; the last datagram may exceed it; 0 for no limit
@@ -121,9 +121,12 @@ struct chario_recorder {
  * Datagrams and packets that are longer than a record count as lost, and so do datagrams that
  * the kernel had no room for, whether a later datagram arrives or not.  The recorder sets
  * SO_RXQ_OVFL of the socket, and SO_TIMESTAMPNS, by which records have the time when their
- * datagrams arrived.  Lines of /dev/kmsg that were overwritten count as lost; the kernel has
- * no count for other devices.  Recorded data are durable after chario_stream_wait() or
- * chario_stream_close().
+ * datagrams arrived; it drops messages of the error queue.  Lines of /dev/kmsg that were
+ * overwritten count as lost; the kernel has no count for other devices.  Recorded data are
+ * durable after chario_stream_wait() or chario_stream_close().
+ *
+ * The recorder looks before each read of a pipe if a packet is first.  A packet that is read
+ * together with bytes before it is not told from them, and may be cut without a count.
  *
  * With CHARIO_RECORDER_DRAIN a recorder that @progress or @limit_ns ends first takes what waits
  * in the kernel: of a pipe, what is there then; of a socket, a terminal or a device, until
@@ -138,8 +141,10 @@ struct chario_recorder {
  * Return: 0 with CHARIO_RECORDER_SOURCE and CHARIO_RECORDER_LIMIT; the result of @progress; or
  * a negative errno, whose reason is in @recorder->end: -EINVAL if a member is out of its
  * range; -ENOMEM; -ENOSPC with CHARIO_RECORDER_FULL; -ENOTSOCK or -EPROTOTYPE if
- * CHARIO_RECORDER_DATAGRAMS is set and @fd gives none; the errors of poll(2), read(2) and
- * recvmsg(2); and those of chario_stream_get(), such as -EPERM in a child of fork(2).
+ * CHARIO_RECORDER_DATAGRAMS is set and @fd gives none; -EIO if poll(2) reports an error of @fd
+ * that no read takes away; -ENOBUFS if there is no room to look at a pipe; the errors of
+ * poll(2), read(2) and recvmsg(2); and those of chario_stream_get(), such as -EPERM in a child
+ * of fork(2).
  */
 int chario_recorder_run(struct chario_stream *stream, int fd, struct chario_recorder *recorder);
 

@@ -6,7 +6,7 @@
  * record delays the segment that it lies in.  If there is no room and the source does not
  * wait, the record is read into scratch memory and counts as lost.
  *
- * A packet or an event is read before there is room for it, because its length is not known.
+ * A packet or events are read before there is room for them, because their length is not known.
  */
 #include "stream/recorder-inner.h"
 
@@ -195,9 +195,9 @@ static void take_whole(struct recorder_loop *loop, const struct stream_taken *ta
 	store_whole(loop);
 }
 
-/* Read once.  Returns whether there were bytes. */
-static bool read_source(struct recorder_loop *loop, void *memory, size_t bytes,
-			struct stream_taken *taken)
+/* Read once.  Returns as chario_source_read(), and has stopped the recorder at an end. */
+static int read_source(struct recorder_loop *loop, void *memory, size_t bytes,
+		       struct stream_taken *taken)
 {
 	int ret = chario_source_read(&loop->source, memory, bytes, taken);
 
@@ -205,45 +205,82 @@ static bool read_source(struct recorder_loop *loop, void *memory, size_t bytes,
 	chario_recorder_lose(loop, taken->lost, 0);
 	loop->recorder->taken_bytes += taken->bytes;
 	loop->drain_left -= MIN(loop->drain_left, taken->charge);
-	if (ret < 0 && ret != -EAGAIN)
-		chario_recorder_stop(loop, CHARIO_RECORDER_READ, ret);
-	else if (!ret)
+	if (!ret)
 		chario_recorder_stop(loop, CHARIO_RECORDER_SOURCE, 0);
-	return ret == 1;
+	return ret;
 }
 
-/* Read a packet or an event; the bytes before it are a record of their own. */
+static void check_read(struct recorder_loop *loop, int ret)
+{
+	if (ret < 0 && ret != -EAGAIN)
+		chario_recorder_stop(loop, CHARIO_RECORDER_READ, ret);
+}
+
+/*
+ * Read as many events as a record has room for.  A device refuses a read that has no room for
+ * one whole event, which is read after that to be counted as lost.  A line of the kernel's log
+ * would be lost by the refusal.
+ */
+static int read_events(struct recorder_loop *loop, struct stream_taken *taken)
+{
+	size_t most = MIN(loop->scratch_bytes, chario_stream_room_bytes(loop->stream));
+	int ret = loop->source.is_log ? -EINVAL : read_source(loop, loop->scratch, most, taken);
+
+	if (ret != -EINVAL)
+		return ret;
+	return read_source(loop, loop->scratch, loop->scratch_bytes, taken);
+}
+
+/* Read a packet or events; the bytes before them are a record of their own. */
 static void read_whole(struct recorder_loop *loop)
 {
 	struct stream_taken taken;
+	int ret;
 
 	chario_recorder_end_record(loop, loop->filled, 0);
-	if (!loop->ended && read_source(loop, loop->scratch, loop->scratch_bytes, &taken))
+	if (loop->ended)
+		return;
+	ret = loop->source.kind == STREAM_SOURCE_EVENTS ?
+		      read_events(loop, &taken) :
+		      read_source(loop, loop->scratch, loop->scratch_bytes, &taken);
+	check_read(loop, ret);
+	if (ret == 1)
 		take_whole(loop, &taken);
 }
 
-void chario_recorder_take(struct recorder_loop *loop)
+/* Read bytes or a datagram straight into the room of a record. */
+static void read_in_place(struct recorder_loop *loop)
 {
 	const bool datagrams = loop->source.kind == STREAM_SOURCE_DATAGRAMS;
 	struct stream_taken taken;
 	size_t wanted;
+	int ret;
 
-	if (!datagrams && chario_source_is_whole(&loop->source)) {
-		read_whole(loop);
-		return;
-	}
 	if (!have_place(loop))
 		return;
 	wanted = wanted_bytes(loop);
-	if (read_source(loop, loop->place + loop->filled, wanted, &taken)) {
-		if (datagrams)
-			take_datagram(loop, &taken);
-		else
-			take_bytes(loop, taken.bytes, wanted);
-	} else if (!loop->filled) {
+	ret = read_source(loop, loop->place + loop->filled, wanted, &taken);
+	check_read(loop, ret);
+	if (ret == 1 && datagrams)
+		take_datagram(loop, &taken);
+	else if (ret == 1)
+		take_bytes(loop, taken.bytes, wanted);
+	else if (!loop->filled)
 		/* Room without a record would delay the segment. */
 		chario_recorder_end_record(loop, 0, 0);
-	}
+}
+
+void chario_recorder_take(struct recorder_loop *loop)
+{
+	int is_whole = 0;
+
+	if (loop->source.kind != STREAM_SOURCE_DATAGRAMS)
+		is_whole = chario_source_is_whole(&loop->source);
+	check_read(loop, is_whole);
+	if (is_whole > 0)
+		read_whole(loop);
+	else if (!is_whole)
+		read_in_place(loop);
 }
 
 void chario_recorder_try_again(struct recorder_loop *loop)

@@ -44,7 +44,7 @@ static void lose_waiting(struct recorder_loop *loop)
 	uint64_t left = chario_source_waiting(&loop->source);
 	struct stream_taken taken;
 
-	while (left && is_readable(loop) && chario_source_is_whole(&loop->source)) {
+	while (left && is_readable(loop) && chario_source_is_whole(&loop->source) > 0) {
 		int ret = chario_source_read(&loop->source, loop->scratch, loop->scratch_bytes,
 					     &taken);
 
@@ -54,7 +54,7 @@ static void lose_waiting(struct recorder_loop *loop)
 		bytes += taken.bytes;
 		left -= MIN(left, taken.charge);
 	}
-	if (left && !chario_source_is_whole(&loop->source)) {
+	if (left && chario_source_is_whole(&loop->source) <= 0) {
 		left = chario_source_unread(&loop->source);
 		records += (left + record_bytes - 1) / record_bytes;
 		bytes += left;
@@ -124,14 +124,30 @@ static void tell(struct recorder_loop *loop)
 	loop->ended |= loop->abandoned;
 }
 
+/* Take an error that comes without data; one that stays would be reported for ever. */
+static void take_error(struct recorder_loop *loop)
+{
+	uint64_t taken_bytes = loop->recorder->taken_bytes;
+	int err = chario_source_take_errors(&loop->source);
+
+	if (err == -ENOTSOCK) {
+		chario_recorder_take(loop);
+		err = loop->recorder->taken_bytes > taken_bytes || loop->wait_since_ns ? 0 : -EIO;
+	}
+	if (err)
+		chario_recorder_stop(loop, CHARIO_RECORDER_READ, err);
+}
+
 /* Read the source, or find that it has nothing more to give. */
-static void attend(struct recorder_loop *loop, bool readable)
+static void attend(struct recorder_loop *loop, short events)
 {
 	if (loop->wait_since_ns)
 		chario_recorder_try_again(loop);
-	else if (loop->draining && (!readable || !loop->drain_left))
+	else if (loop->draining && (!events || !loop->drain_left))
 		chario_recorder_stop(loop, CHARIO_RECORDER_SOURCE, 0);
-	else if (readable)
+	else if (events == POLLERR)
+		take_error(loop);
+	else if (events)
 		chario_recorder_take(loop);
 	else
 		chario_recorder_lose(loop, chario_source_find_dropped(&loop->source), 0);

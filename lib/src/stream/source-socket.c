@@ -141,6 +141,28 @@ int chario_source_receive(struct stream_source *source, void *memory, size_t byt
 	return got ? 1 : -EAGAIN;
 }
 
+/*
+ * Messages of the error queue, ip(7), are reports of what a program with the same socket has
+ * sent, such as errors that ICMP brings, or times of sending.  None of them is data.
+ */
+int chario_source_take_errors(const struct stream_source *source)
+{
+	struct msghdr message = { 0 };
+	socklen_t length = sizeof(int);
+	int nr_taken = 0, err = 0;
+
+	if (!source->is_socket)
+		return -ENOTSOCK;
+	if (getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &err, &length))
+		return -errno;
+	/* The count of losses tells of ENOBUFS, see chario_source_receive(). */
+	if (err)
+		return err == ENOBUFS ? 0 : -err;
+	while (recvmsg(source->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0)
+		nr_taken++;
+	return nr_taken ? 0 : -EIO;
+}
+
 static bool get_memory(const struct stream_source *source, uint32_t (*memory)[SK_MEMINFO_VARS])
 {
 	socklen_t length = sizeof(*memory);

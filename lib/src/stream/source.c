@@ -75,6 +75,7 @@ int chario_source_open(struct stream_source *source, int fd)
 	if (fstat(fd, &file))
 		return -errno;
 	source->kind = kind_of(fd, &file);
+	source->is_socket = S_ISSOCK(file.st_mode);
 	source->is_log = is_log(&file);
 	if (source->kind == STREAM_SOURCE_DATAGRAMS)
 		chario_source_prepare_socket(source);
@@ -91,29 +92,34 @@ void chario_source_close(struct stream_source *source)
 }
 
 /*
- * Returns whether a pipe has a packet first.  The reader's flags do not tell, because O_DIRECT
- * is the writer's.  So the first byte is copied to a pipe of our own with another byte behind
- * it: a read of both ends after the first only if it is of a packet.
+ * Returns 1 if a pipe has a packet first, 0 if it has bytes or nothing, or a negative errno.
+ *
+ * The reader's flags do not tell, because O_DIRECT is the writer's.  So the first byte is
+ * copied to a pipe of our own with another byte behind it: a read of both ends after the first
+ * only if it is of a packet.  The writer may set the flag at any time, so each read of the
+ * recorder is preceded by such a look.
  */
-static bool has_packet(const struct stream_source *source)
+static int has_packet(const struct stream_source *source)
 {
 	char bytes[2] = { 0 };
-	ssize_t got;
+	ssize_t copied = tee(source->fd, source->probe[1], 1, SPLICE_F_NONBLOCK);
+	int err = 0, is_packet;
 
-	if (tee(source->fd, source->probe[1], 1, SPLICE_F_NONBLOCK) != 1)
-		return false;
-	got = write(source->probe[1], bytes, 1) == 1 ? read(source->probe[0], bytes, 2) : 2;
-	return got == 1 && read(source->probe[0], bytes, 1) == 1;
+	/* A pipe of notifications, O_NOTIFICATION_PIPE, refuses copies by EINVAL. */
+	if (copied != 1)
+		return !copied || errno == EAGAIN || errno == EINTR || errno == EINVAL ? 0 : -errno;
+	if (write(source->probe[1], bytes, 1) != 1)
+		err = errno == EAGAIN ? -ENOBUFS : -errno;
+	is_packet = read(source->probe[0], bytes, 2) == 1;
+	if (err)
+		return err;
+	return is_packet && read(source->probe[0], bytes, 1) == 1;
 }
 
-/*
- * A pipe is asked when it may have been empty before, and not at every read of one that is
- * always full.
- */
-bool chario_source_is_whole(struct stream_source *source)
+int chario_source_is_whole(struct stream_source *source)
 {
 	if (source->kind == STREAM_SOURCE_PIPE)
-		return !source->full && has_packet(source);
+		return has_packet(source);
 	return source->kind != STREAM_SOURCE_BYTES;
 }
 
@@ -149,8 +155,9 @@ int chario_source_read(struct stream_source *source, void *memory, size_t bytes,
 	*taken = (struct stream_taken){ 0 };
 	if (source->kind == STREAM_SOURCE_DATAGRAMS)
 		return chario_source_receive(source, memory, bytes, taken);
-	got = read(source->fd, memory, bytes);
-	source->full = got == (ssize_t)bytes;
+	/* A socket that has nothing but an error in its queue would block a read. */
+	got = source->is_socket ? recv(source->fd, memory, bytes, MSG_DONTWAIT) :
+				  read(source->fd, memory, bytes);
 	if (got <= 0)
 		return got ? fail(source) : 0;
 	taken->bytes = taken->charge = (size_t)got;

@@ -44,8 +44,8 @@ enum stream_source_kind {
  * @fd: descriptor to poll and to read
  * @kind: kind of the source
  * @dropped: number of datagrams that the kernel had no room for, as far as they are counted
- * @full: true if the last read of a pipe gave as many bytes as were asked for
  * @probe: pipe that shows whether a pipe gives packets; only of a pipe
+ * @is_socket: true for a socket of any kind
  * @is_unix: true for a socket of unix(7)
  * @is_log: true for the log of the kernel, /dev/kmsg
  * @next_line: number of the next line of this log; 0 before the first
@@ -54,8 +54,8 @@ struct stream_source {
 	int fd;
 	enum stream_source_kind kind;
 	uint32_t dropped;
-	bool full;
 	int probe[2];
+	bool is_socket;
 	bool is_unix;
 	bool is_log;
 	uint64_t next_line;
@@ -81,8 +81,11 @@ struct stream_taken {
 int chario_source_open(struct stream_source *source, int fd);
 void chario_source_close(struct stream_source *source);
 
-/* Returns whether the next read takes a whole unit.  Only a pipe that is readable is asked. */
-bool chario_source_is_whole(struct stream_source *source);
+/*
+ * Returns 1 if the next read takes a whole unit, 0 if not, or a negative errno: -ENOBUFS if
+ * there is no room for the look at a pipe.  Only a pipe that is readable is asked.
+ */
+int chario_source_is_whole(struct stream_source *source);
 
 /*
  * Read once.  Returns 1 if there were bytes, 0 at the end, -EAGAIN if there is nothing now or
@@ -101,6 +104,13 @@ uint64_t chario_source_waiting(const struct stream_source *source);
 uint64_t chario_source_unread(const struct stream_source *source);
 
 /* of source-socket.c */
+
+/*
+ * Take the errors that poll(2) reports of a socket without data, those of its error queue too.
+ * Returns 0, a negative errno that a read would have returned, -EIO if the error stays, or
+ * -ENOTSOCK.
+ */
+int chario_source_take_errors(const struct stream_source *source);
 
 void chario_source_prepare_socket(struct stream_source *source);
 int chario_source_receive(struct stream_source *source, void *memory, size_t bytes,

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, Machine, keep
+from bind_lab import COMMAND_LIMIT_S, FAILED, KILLED, OK, Machine, keep
+from programs import compile_program
 from waiting import until
 
 from chario_lab.guest import faults
@@ -130,6 +131,26 @@ def keep_exports(pair: Pair) -> None:
     assert server.chario("export").check().stdout == ""
 
 
+def be_killed(pair: Pair) -> None:
+    """A start or an end that is killed at any step can be repeated, and nothing is left after the end."""
+    server, part = pair.server, f"{pair.disk}p1"
+    kill_at = server.guest.push(compile_program("kill_at"))
+    start, stop = ["export", part, "--listen", HERE, "--host", HOST], ["export", "--stop", part]
+    none: list[str] = []
+    commands = ((start, "exported already", [f"{pair.disk}b1"]), (stop, "not exported", none))
+    step, was_killed = 0, True
+    while was_killed:
+        step, was_killed = step + 1, False
+        for command, done_already, left in commands:
+            killed = server.guest.run([kill_at, str(step), "chario", *command], COMMAND_LIMIT_S)
+            was_killed |= killed.rc == KILLED
+            again = server.chario(*command)
+            assert again.rc == OK or done_already in again.stderr, f"step {step}: {again.describe()}"
+            exports = json.loads(server.chario("export", "--json").check().stdout)["exports"]
+            assert [export["device"] for export in exports if export["address"] == HERE] == left, step
+        assert server.must("cd /sys/kernel/config/nvmet && echo ports/* subsystems/*") == "ports/* subsystems/*", step
+
+
 def test_a_region_on_another_machine(pair: Pair) -> None:
     """Exported, mounted there, written and verified while this machine records; the cable is pulled meanwhile."""
     server, client, disk = pair.server, pair.client, pair.disk
@@ -172,5 +193,6 @@ def test_a_region_on_another_machine(pair: Pair) -> None:
     assert server.chario("export").check().stdout == ""
     refuse(pair)
     leave_ports(pair)
+    be_killed(pair)
     keep_exports(pair)
     server.must("modprobe -r nvmet-tcp nvmet")

@@ -37,7 +37,7 @@ MODPROBE = "/etc/modprobe.d/chario.conf"
 # Guests are slow and hosts are busy: nothing here is about speed.
 COMMAND_LIMIT_S = 300
 
-OK, FAILED, USAGE = 0, 1, 2
+OK, FAILED, USAGE, KILLED = 0, 1, 2, 137
 
 # A namespace below its controller, and where its number is: in the folder itself, or one further up or down.
 BLOCK = re.compile(r"nvme\d+(c\d+)?n\d+")

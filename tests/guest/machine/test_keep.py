@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bind_lab import OK, Machine, MachineKeeper, keep
+from bind_lab import COMMAND_LIMIT_S, KILLED, OK, Machine, MachineKeeper, keep
+from programs import compile_program
 from waiting import until
 
 from chario_lab.guest.devices import PCI
@@ -122,3 +123,20 @@ def test_twins_are_not_kept(machine: Machine) -> None:
     assert machine.chario("bind", "--if-kept", machine.address(ITS_TWIN)).rc != OK
     assert machine.chario("bind", "--keep", "--if-kept", machine.address(NAMED)).rc == 2
     assert machine.driver(ITS_TWIN) == "nvme"
+
+
+def test_a_killed_command_can_be_repeated(machine: Machine) -> None:
+    """Killed at any step, the same command again does all of its work: driver, block disk and note."""
+    address, kill_at = machine.address(NAMED), machine.guest.push(compile_program("kill_at"))
+    step, was_killed = 0, True
+    while was_killed:
+        step, was_killed = step + 1, False
+        for words, driver, kept in ((["bind", "-kb"], "chario", [NOTE]), (["unbind"], "nvme", [])):
+            killed = machine.guest.run([kill_at, str(step), "chario", *words, address], COMMAND_LIMIT_S)
+            was_killed |= killed.rc == KILLED
+            # A note is whole or not there: an empty one says that there is to be no block disk.
+            assert machine.must(f"cat {NOTES}/{NOTE} 2>/dev/null || echo block") == "block", step
+            again = machine.chario(*words, address)
+            assert again.rc == OK or "is not with chario but with nvme" in again.stderr, f"{step}: {again.describe()}"
+            assert (machine.driver(NAMED), notes(machine)) == (driver, kept), step
+        assert machine.override(NAMED) == "", step
