@@ -143,7 +143,8 @@ struct chario_limits {
  * @zeroes_may_discard: see &struct chario_limits
  * @claims: claims of nodes that are open for writing, see front/block/claim.c; changed
  *	under @node_lock, read under RCU
- * @claims_work: work by which @claims hold partitions that are made later
+ * @claims_work: work by which @claims hold partitions that are made later; it has a
+ *	reference to the disk while it is queued
  * @block: the block disk, or NULL; set under drive->block_lock, and read under
  *	@node_lock by those who have found @block_leaves false
  * @block_retries: number of changes by @block that are tried again after recovery
@@ -208,7 +209,7 @@ struct chario_disk {
 	u32 zeroes_bytes;
 	bool zeroes_may_discard;
 	struct list_head claims;
-	struct work_struct claims_work;
+	struct delayed_work claims_work;
 	struct gendisk *block;
 	bool block_leaves;
 	atomic_t block_retries;

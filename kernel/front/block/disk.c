@@ -144,6 +144,9 @@ static void take_away(struct chario_disk *disk)
 	del_gendisk(block);
 	leave(disk, disk->drive->tags);
 	chario_follow_leave();
+	/* Partitions that claims could not hold have gone. */
+	if (cancel_delayed_work(&disk->claims_work))
+		put_device(&disk->dev);
 	put_disk(block);
 }
 
