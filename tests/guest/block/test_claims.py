@@ -333,7 +333,7 @@ def test_a_block_disk_that_comes_later(rig: Rig, own: str) -> None:
 
 
 def test_a_region_without_a_partition_holds_the_whole_block_disk(rig: Rig, own: str) -> None:
-    """The table of the kernel is another one: nothing of the block disk is mounted meanwhile, nor in use by a region."""
+    """The table of the kernel is another one: nothing of the block disk is mounted meanwhile, nor any region opened."""
     guest, block = rig.guest, f"{own}b"
     guest.must(f"mkfs.ext4 -q {block}2")
     set_regions(rig.guest, own, (1, START, 64 * MIB), (8, 199 * MIB, MIB), (9, 200 * MIB, MIB))
@@ -401,7 +401,10 @@ def test_a_partition_that_is_made_during_a_claim_is_held(rig: Rig, own: str, bef
     job = holding(rig, f"{own}p1")
     assert is_taken(rig.guest, f"{block}2") != before
     guest.must(f"{PARTITION} add {block} 3 {START // 512 + half} {half}")
-    until(lambda: is_taken(rig.guest, f"{block}3") and not is_taken(rig.guest, f"{block}2"), "the wrong partitions are held")
+    until(
+        lambda: is_taken(rig.guest, f"{block}3") and not is_taken(rig.guest, f"{block}2"),
+        "the wrong partitions are held",
+    )
     assert not before or is_taken(rig.guest, f"{block}1")
     close(job)
     guest.must(f"{PARTITION} delete {block} 3")
