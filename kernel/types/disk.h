@@ -33,7 +33,8 @@ struct gendisk;
  * @bytes: bytes that calls have delivered
  * @errors: device commands that ended with an error status
  * @timeouts: requests whose caller was told, or that recovery was to take back, because
- *	they had passed their deadline; and calls that gave up before they had a request
+ *	they had passed their deadline; and waits without a request that have passed it,
+ *	although the call may return what it has moved before
  * @interrupted: requests whose caller was killed
  */
 struct chario_counters {
@@ -149,7 +150,9 @@ struct chario_limits {
  *	@node_lock by those who have found @block_leaves false
  * @block_retries: number of changes by @block that are tried again after recovery
  * @block_node: entry of the list of the block disks of @drive
+ * @block_comes: true while @block is being made, and its partitions are read
  * @block_leaves: true if the block disk is being taken away, and not to be opened
+ * @wants_block: true if the back end is to make @block; it tries again after a reset
  * @namespace_id: see &struct chario_info
  * @medium_node: entry of the list of the disks of @medium
  * @is_shared: true if other disks may stand for the same medium
@@ -211,7 +214,9 @@ struct chario_disk {
 	struct list_head claims;
 	struct delayed_work claims_work;
 	struct gendisk *block;
+	bool block_comes;
 	bool block_leaves;
+	bool wants_block;
 	atomic_t block_retries;
 	struct list_head block_node;
 	u32 namespace_id;
