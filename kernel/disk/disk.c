@@ -159,7 +159,7 @@ struct chario_disk *chario_disk_create(const struct chario_backend *be,
 	mutex_init(&disk->node_lock);
 	INIT_LIST_HEAD(&disk->nodes);
 	INIT_LIST_HEAD(&disk->claims);
-	INIT_WORK(&disk->claims_work, face->follow_claims);
+	INIT_DELAYED_WORK(&disk->claims_work, face->follow_claims);
 	device_initialize(&disk->dev);
 	disk->dev.class = device_class;
 	disk->dev.parent = parent;

@@ -15,7 +15,7 @@
  * @enable_block: function that makes the block disk of a disk.  Returns 0 or -errno
  * @disable_block: function that takes it away unless it is in use.  Returns 0 or -errno
  * @remove_block: function that takes it away, in use or not
- * @follow_claims: function of @claims_work of each disk
+ * @follow_claims: function of @claims_work of each disk, a delayed work
  */
 struct chario_disk_face {
 	const struct file_operations *fops;

@@ -33,7 +33,8 @@ struct gendisk;
  * @bytes: bytes that calls have delivered
  * @errors: device commands that ended with an error status
  * @timeouts: requests whose caller was told, or that recovery was to take back, because
- *	they had passed their deadline; and calls that gave up before they had a request
+ *	they had passed their deadline; and waits without a request that have passed it,
+ *	although the call may return what it has moved before
  * @interrupted: requests whose caller was killed
  */
 struct chario_counters {
@@ -143,12 +144,15 @@ struct chario_limits {
  * @zeroes_may_discard: see &struct chario_limits
  * @claims: claims of nodes that are open for writing, see front/block/claim.c; changed
  *	under @node_lock, read under RCU
- * @claims_work: work by which @claims hold partitions that are made later
+ * @claims_work: work by which @claims hold partitions that are made later; it has a
+ *	reference to the disk while it is queued
  * @block: the block disk, or NULL; set under drive->block_lock, and read under
  *	@node_lock by those who have found @block_leaves false
  * @block_retries: number of changes by @block that are tried again after recovery
  * @block_node: entry of the list of the block disks of @drive
+ * @block_comes: true while @block is being made, and its partitions are read
  * @block_leaves: true if the block disk is being taken away, and not to be opened
+ * @wants_block: true if the back end is to make @block; it tries again after a reset
  * @namespace_id: see &struct chario_info
  * @medium_node: entry of the list of the disks of @medium
  * @is_shared: true if other disks may stand for the same medium
@@ -208,9 +212,11 @@ struct chario_disk {
 	u32 zeroes_bytes;
 	bool zeroes_may_discard;
 	struct list_head claims;
-	struct work_struct claims_work;
+	struct delayed_work claims_work;
 	struct gendisk *block;
+	bool block_comes;
 	bool block_leaves;
+	bool wants_block;
 	atomic_t block_retries;
 	struct list_head block_node;
 	u32 namespace_id;

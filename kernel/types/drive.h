@@ -153,6 +153,8 @@ struct chario_isolation {
  * @state: &enum chario_drive_state; changes under @lock, read without
  * @lock: lock that keeps recovery, sleep and removal apart
  * @recover_work: work that runs recovery
+ * @leaves: true if the drive is being taken away; set by its back end before it waits for
+ *	anybody
  * @reset_wanted: true if recovery begins with a reset, because an abort will not help
  * @block_lock: lock that protects @tags and the block disks of the drive; outside their
  *	node_lock
@@ -169,6 +171,7 @@ struct chario_drive {
 	int state;
 	struct mutex lock; /* recovery, sleep, removal */
 	struct work_struct recover_work;
+	bool leaves;
 	bool reset_wanted;
 	struct mutex block_lock; /* tags, block disks */
 	struct chario_tags *tags;

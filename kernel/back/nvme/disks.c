@@ -6,7 +6,8 @@
  * while the drive is bound: when the drive reports it, after a reset, and when an
  * administrator asks for it, event.c compares the list of namespaces with the disks.  A
  * namespace without a disk gets one.  A disk whose namespace has gone loses its node at once,
- * and its place when the last open file has been closed.
+ * and its place when the last open file has been closed.  The block disk of a new one is made
+ * by a work of its own: its partitions are read, for which the drive may need long.
  *
  * A new disk has its place before it is identified for the last time and published: a reset
  * either comes before that, or checks the disk, too.
@@ -19,6 +20,9 @@
 #include "queue/medium.h"
 
 #define MAX_DISKS	256
+
+/* The time after which a block disk is tried again that a reset has kept from being made. */
+#define BLOCK_AGAIN	HZ
 
 /* The number of identifiers in the list of active namespaces (5.17.2.2). */
 #define MAX_LISTED	(NVME_IDENTIFY_DATA_SIZE / sizeof(__le32))
@@ -336,11 +340,54 @@ static int add_late(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
 		return ret;
 	}
 	chario_nvme_power_add(ctrl, nsid);
-	ret = ctrl->gives_block ? chario_disk_set_block(ctrl->disks[place], true) : 0;
-	if (ret)
-		dev_warn(&ctrl->pdev->dev, "%s has no block disk: error %d\n",
-			 dev_name(&ctrl->disks[place]->dev), ret);
+	if (ctrl->gives_block) {
+		WRITE_ONCE(ctrl->disks[place]->wants_block, true);
+		mod_delayed_work(system_unbound_wq, &ctrl->block_work, 0);
+	}
 	return 0;
+}
+
+/* Makes the block disk of a disk.  Returns true if that is to be tried again. */
+static bool make_block(struct chario_nvme *ctrl, struct chario_disk *disk)
+{
+	int ret = chario_disk_set_block(disk, true);
+
+	/* The drive is being reset. */
+	if (ret == -EAGAIN || ret == -ECANCELED ||
+	    (ret && READ_ONCE(ctrl->drive.state) == CHARIO_DRIVE_RECOVERING))
+		return !READ_ONCE(ctrl->drive.leaves);
+	WRITE_ONCE(disk->wants_block, false);
+	/* A disk that has gone needs none. */
+	if (ret && ret != -ENODEV)
+		dev_warn(&ctrl->pdev->dev, "%s has no block disk: error %d\n",
+			 dev_name(&disk->dev), ret);
+	return false;
+}
+
+/**
+ * chario_nvme_disks_make_block() - make the block disks of disks that have come
+ * @work: block_work of a controller
+ *
+ * Context: may sleep.
+ */
+void chario_nvme_disks_make_block(struct work_struct *work)
+{
+	struct chario_nvme *ctrl = container_of(to_delayed_work(work),
+						struct chario_nvme, block_work);
+	bool again = false;
+	unsigned int i;
+
+	for (i = 0; i < READ_ONCE(ctrl->nr_disks); i++) {
+		struct chario_disk *disk = chario_nvme_disks_get(ctrl, i);
+
+		if (!disk)
+			continue;
+		if (READ_ONCE(disk->wants_block))
+			again |= make_block(ctrl, disk);
+		put_device(&disk->dev);
+	}
+	if (again)
+		queue_delayed_work(system_unbound_wq, &ctrl->block_work, BLOCK_AGAIN);
 }
 
 static int scan(struct chario_nvme *ctrl, u32 *nsids, struct nvme_id_ns *id)
@@ -360,7 +407,7 @@ static int scan(struct chario_nvme *ctrl, u32 *nsids, struct nvme_id_ns *id)
 }
 
 /* The scan of &struct chario_nvme_events. */
-static void scan_disks(struct chario_nvme *ctrl)
+static int scan_disks(struct chario_nvme *ctrl)
 {
 	int ret = run_with_memory(ctrl, scan);
 
@@ -368,6 +415,7 @@ static void scan_disks(struct chario_nvme *ctrl)
 		dev_warn_ratelimited(&ctrl->pdev->dev,
 				     "namespaces that have come may lack a disk: error %d; a write to rescan_controller in sysfs tries again\n",
 				     ret);
+	return ret;
 }
 
 /**
@@ -389,6 +437,30 @@ int chario_nvme_disks_create(struct chario_nvme *ctrl)
 		return -ENOMEM;
 	ret = chario_nvme_identity_alloc(ctrl, MAX_DISKS);
 	return ret ?: run_with_memory(ctrl, add_all);
+}
+
+/**
+ * chario_nvme_disks_leave() - prepare for taking the disks away
+ * @ctrl: the controller
+ *
+ * Nobody needs a block disk that is not there yet, and its partitions may be read from a drive
+ * that does not answer: the disk is lost, so that no read is sent again.
+ */
+void chario_nvme_disks_leave(struct chario_nvme *ctrl)
+{
+	unsigned int i;
+
+	/* Pairs with the barrier in chario_block_enable(). */
+	smp_store_mb(ctrl->drive.leaves, true);
+	for (i = 0; i < READ_ONCE(ctrl->nr_disks); i++) {
+		struct chario_disk *disk = chario_nvme_disks_get(ctrl, i);
+
+		if (!disk)
+			continue;
+		if (READ_ONCE(disk->block_comes))
+			chario_disk_lose(disk);
+		put_device(&disk->dev);
+	}
 }
 
 /**

@@ -27,7 +27,7 @@
 
 #define PAUSE	(HZ / 20)
 
-/* The number of times that a log page is read before it is given up. */
+/* The number of times that a log page is read, or a check is begun, before it is given up. */
 #define TRIES	5
 
 /* The log page in dword 0 of the completion. */
@@ -102,15 +102,26 @@ static bool event_take(struct chario_nvme *ctrl,
 
 /*
  * Checks the namespaces: another host or controller of the drive may have formatted one, or
- * attached or detached one.
+ * attached or detached one.  Returns 0 or -errno.
  */
-static void look_at_namespaces(struct chario_nvme *ctrl)
+static int look_at_namespaces(struct chario_nvme *ctrl)
 {
+	if (!chario_nvme_identity_check(ctrl, ctrl->events.page))
+		return ctrl->events.scan(ctrl);
 	/* A reset repeats the check. */
-	if (chario_nvme_identity_check(ctrl, ctrl->events.page))
-		chario_drive_recover_wanted(&ctrl->drive, true);
-	else
-		ctrl->events.scan(ctrl);
+	chario_drive_recover_wanted(&ctrl->drive, true);
+	return -EAGAIN;
+}
+
+/* Does what chario_nvme_event_rescan() waits for; again after a reset that has cut it off. */
+static void look_for_namespaces(struct chario_nvme *ctrl)
+{
+	int ret = look_at_namespaces(ctrl);
+
+	if (ret == -EAGAIN || ret == -ECANCELED ||
+	    (ret && READ_ONCE(ctrl->drive.state) == CHARIO_DRIVE_RECOVERING))
+		WRITE_ONCE(ctrl->events.rescan, true);
+	WRITE_ONCE(ctrl->events.result, ret);
 }
 
 /* Gives up a log page; if it is about namespaces, a reset checks these instead. */
@@ -217,7 +228,7 @@ static void event_run(struct work_struct *work)
 	if (!events->configured)
 		configure(ctrl);
 	if (xchg(&events->rescan, false))
-		look_at_namespaces(ctrl);
+		look_for_namespaces(ctrl);
 	if (event_take(ctrl, &event) && !attend(ctrl, &event))
 		arrived(ctrl);
 	else if (!events->refused)
@@ -267,23 +278,34 @@ void chario_nvme_event_restart(struct chario_nvme *ctrl)
  * chario_nvme_event_rescan() - check the namespaces, although the drive has reported nothing
  * @ctrl: a controller that waits for events
  *
- * Context: may sleep, for as long as admin commands take.
- * Return: 0; or an error of chario_drive_lock_live().
+ * A reset of the controller is waited for.  One of its link is not: that may need the lock of the
+ * device, which somebody may hold who waits for the caller.
+ *
+ * Context: may sleep, for as long as admin commands and resets take.
+ * Return: 0; EAGAIN if the drive's link is being reset, and the check comes after that; ENODEV if
+ * the drive has been given up or removed; EINTR on a fatal signal; or the error for which
+ * namespaces that have come may lack a disk.
  */
 int chario_nvme_event_rescan(struct chario_nvme *ctrl)
 {
+	unsigned int tries;
 	unsigned long flags;
-	int ret = chario_drive_lock_live(&ctrl->drive);
+	int ret;
 
-	if (ret)
-		return ret;
-	mutex_unlock(&ctrl->drive.lock);
 	WRITE_ONCE(ctrl->events.rescan, true);
-	raw_spin_lock_irqsave(&ctrl->admin.lock, flags);
-	queue(ctrl, 0);
-	raw_spin_unlock_irqrestore(&ctrl->admin.lock, flags);
-	flush_delayed_work(&ctrl->events.work);
-	return 0;
+	for (tries = 0; tries < TRIES; tries++) {
+		raw_spin_lock_irqsave(&ctrl->admin.lock, flags);
+		queue(ctrl, 0);
+		raw_spin_unlock_irqrestore(&ctrl->admin.lock, flags);
+		flush_delayed_work(&ctrl->events.work);
+		if (!READ_ONCE(ctrl->events.rescan))
+			return READ_ONCE(ctrl->events.result);
+		ret = chario_drive_lock_live(&ctrl->drive);
+		if (ret)
+			return ret;
+		mutex_unlock(&ctrl->drive.lock);
+	}
+	return -EAGAIN;
 }
 
 /**

@@ -3,6 +3,9 @@
  * The recovery from a failure of the link.  The PCI core resets the link and calls
  * slot_reset().  If it cannot, it reports that to nobody: link_work then finds the
  * drive, and resets it or gives it up.
+ *
+ * remove() may wait meanwhile for what only a live drive or a dead one ends: a block disk whose
+ * partitions are read, or whose page cache is written.
  */
 #include <linux/jiffies.h>
 
@@ -68,7 +71,9 @@ static void link_look(struct chario_nvme *ctrl)
 {
 	if (ctrl->drive.state != CHARIO_DRIVE_RECOVERING)
 		return;
+	/* A device that has been pulled out does not come back. */
 	if (!pci_device_is_present(ctrl->pdev) &&
+	    ctrl->pdev->error_state != pci_channel_io_perm_failure &&
 	    time_before(jiffies, ctrl->link_deadline)) {
 		look_later(ctrl);
 		return;
@@ -83,7 +88,8 @@ static void link_look(struct chario_nvme *ctrl)
  * @work: link_work of a controller
  *
  * The PCI core holds the device's lock while it resets the link.  A later slot_reset()
- * resets the controller once more, which does no harm.
+ * resets the controller once more, which does no harm.  While the drive is being unbound
+ * remove() holds that lock, and may wait for what is decided here.
  */
 void chario_nvme_link_check(struct work_struct *work)
 {
@@ -92,7 +98,7 @@ void chario_nvme_link_check(struct work_struct *work)
 	bool ours = device_trylock(&ctrl->pdev->dev);
 
 	mutex_lock(&ctrl->drive.lock);
-	if (ours)
+	if (ours || READ_ONCE(ctrl->drive.leaves))
 		link_look(ctrl);
 	/* GCOVR_EXCL_START: QEMU's devices are there at once */
 	else if (ctrl->drive.state == CHARIO_DRIVE_RECOVERING)

@@ -160,12 +160,14 @@ struct chario_nvme_health {
  * @arrived: a request has ended; changes under admin.lock
  * @refused: the drive refuses such requests, until the next reset
  * @configured: the drive knows which events are wanted
- * @rescan: an administrator wants the namespaces to be checked
+ * @rescan: the namespaces are to be checked although the drive has reported nothing
+ * @result: 0 or -errno of the last check that @rescan has asked for
  * @tries: number of failed reads of the log page of the current event
  * @earliest: time in jiffies before which the next event is not attended to; under
  *	admin.lock
  * @scan: function of disks.c that makes disks of namespaces that have come, and takes away
- *	those of namespaces that have gone.  The disks have been checked; only @work calls it
+ *	those of namespaces that have gone.  The disks have been checked; only @work calls it.
+ *	Returns 0 or -errno
  * @page: memory for answers of the drive; only @work uses it
  * @work: attends to events
  */
@@ -175,9 +177,10 @@ struct chario_nvme_events {
 	bool refused;
 	bool configured;
 	bool rescan;
+	int result;
 	unsigned int tries;
 	unsigned long earliest;
-	void (*scan)(struct chario_nvme *ctrl);
+	int (*scan)(struct chario_nvme *ctrl);
 	void *page;
 	struct delayed_work work;
 };
@@ -232,6 +235,7 @@ struct chario_nvme_events {
  * @nr_disks: number of places that are or were taken; only grows
  * @refusals: namespaces without a disk, and why; see disks.c
  * @gives_block: a disk that is made from now on gets a block disk
+ * @block_work: makes these block disks
  * @link_work: chario_nvme_link_check()
  * @link_deadline: time in jiffies at which a link that has failed is given up
  * @reports: failed commands
@@ -284,6 +288,7 @@ struct chario_nvme {
 	unsigned int nr_disks;
 	struct chario_nvme_refusal *refusals;
 	bool gives_block;
+	struct delayed_work block_work;
 	struct delayed_work link_work;
 	unsigned long link_deadline;
 	struct chario_nvme_reports reports;
@@ -434,6 +439,8 @@ struct chario_disk *chario_nvme_disk_create(struct chario_nvme *ctrl, u32 nsid,
 
 /* disks.c */
 int chario_nvme_disks_create(struct chario_nvme *ctrl);
+void chario_nvme_disks_make_block(struct work_struct *work);
+void chario_nvme_disks_leave(struct chario_nvme *ctrl);
 void chario_nvme_disks_unregister(struct chario_nvme *ctrl);
 void chario_nvme_disks_put(struct chario_nvme *ctrl);
 

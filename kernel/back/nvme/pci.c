@@ -179,6 +179,7 @@ static void pci_stop(struct chario_nvme *ctrl, bool polite)
 	chario_nvme_queues_stop(ctrl);
 	cancel_work_sync(&ctrl->drive.recover_work);
 	cancel_delayed_work_sync(&ctrl->link_work);
+	cancel_delayed_work_sync(&ctrl->block_work);
 	chario_nvme_report_stop(ctrl);
 }
 
@@ -259,6 +260,7 @@ static void remove(struct pci_dev *pdev)
 {
 	struct chario_nvme *ctrl = pci_get_drvdata(pdev);
 
+	chario_nvme_disks_leave(ctrl);
 	/* Events are reported by the disks, and end before them. */
 	chario_nvme_event_stop(ctrl);
 	chario_nvme_disks_unregister(ctrl);

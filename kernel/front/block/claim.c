@@ -12,6 +12,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "base/workers.h"
 #include "front/block/block.h"
 #include "queue/queue.h"
 #include "types/drive.h"
@@ -23,13 +24,18 @@
  * @rcu: the claim is freed when no request is being held against it any more
  * @holding: the part, and what is held of the block disk because of it
  * @has_told: 1 if the administrator has been told of a refused request
+ * @is_contested: true if the administrator has been told that somebody else has a partition
  */
 struct chario_claim {
 	struct list_head entry;
 	struct rcu_head rcu;
 	struct chario_holding holding;
 	int has_told;
+	bool is_contested;
 };
+
+/* The time after which a claim tries again to hold a partition that it could not. */
+#define HOLD_AGAIN	(2 * HZ)
 
 static bool touches(const struct chario_claim *claim, sector_t sector, u64 bytes)
 {
@@ -283,10 +289,17 @@ void chario_claims_let_go(struct chario_disk *disk)
 bool chario_claims_forbid_open(const struct chario_disk *disk)
 {
 	const struct chario_claim *claim;
+	const void *claiming;
 	bool forbid = false;
 
-	/* A program that opens a block device exclusively has announced that to the whole. */
-	if (likely(list_empty(&disk->claims)) || !READ_ONCE(disk->block->part0->bd_claiming))
+	/*
+	 * A program that opens a block device exclusively has announced that to the whole, one at
+	 * a time.  If that is a claim no other program is about to.
+	 */
+	if (likely(list_empty(&disk->claims)))
+		return false;
+	claiming = READ_ONCE(disk->block->part0->bd_claiming);
+	if (!claiming || claiming == disk)
 		return false;
 	rcu_read_lock();
 	list_for_each_entry_rcu(claim, &disk->claims, entry)
@@ -312,27 +325,54 @@ bool chario_claims_hold_any(const struct chario_disk *disk)
 	return false;
 }
 
+/* Hold what a claim is to hold.  Returns false if that is to be tried again. */
+static bool follow(struct chario_claim *claim, struct chario_disk *disk)
+{
+	int ret = chario_hold_follow(&claim->holding, disk);
+
+	if (ret == -EBUSY && !claim->is_contested)
+		dev_warn(&disk->dev,
+			 "a partition was made where a character disk is open for writing, and is in use: what is written to it is refused\n");
+	claim->is_contested = ret && (ret == -EBUSY || claim->is_contested);
+	return !ret;
+}
+
+/* Returns false if that is to be tried again.  Under disk->node_lock. */
+static bool follow_all(struct chario_disk *disk)
+{
+	struct chario_claim *claim;
+	bool is_done = true;
+
+	if (!has_block(disk))
+		return true;
+	/* First each claim drops the whole disk, so that in the second pass all get their parts. */
+	list_for_each_entry(claim, &disk->claims, entry)
+		chario_hold_follow(&claim->holding, disk);
+	list_for_each_entry(claim, &disk->claims, entry)
+		is_done &= follow(claim, disk);
+	return is_done;
+}
+
 /**
  * chario_claims_follow() - hold what has become a partition since claims were taken
- * @work: @claims_work of a disk, with a reference to it, which is dropped
+ * @work: @claims_work of a disk, with a reference to it, which is dropped unless the work is
+ *	queued again
  *
  * A program that has been quicker keeps its partition, and changes nothing in what is claimed.
+ * When that program has let go the claim holds the partition.
  *
  * Context: may sleep.
  */
 void chario_claims_follow(struct work_struct *work)
 {
-	struct chario_disk *disk = container_of(work, struct chario_disk, claims_work);
-	struct chario_claim *claim;
-	int pass;
+	struct chario_disk *disk = container_of(to_delayed_work(work), struct chario_disk,
+						claims_work);
+	bool again;
 
 	mutex_lock(&disk->node_lock);
-	/* First each claim drops the whole disk, so that in the second pass all get their parts. */
-	for (pass = 0; pass < 2 && has_block(disk); pass++)
-		list_for_each_entry(claim, &disk->claims, entry)
-			if (chario_hold_follow(&claim->holding, disk) && pass)
-				dev_warn(&disk->dev,
-					 "a partition was made where a character disk is open for writing, and is in use: what is written to it is refused\n");
+	again = !follow_all(disk) &&
+		queue_delayed_work(chario_workqueue, &disk->claims_work, HOLD_AGAIN);
 	mutex_unlock(&disk->node_lock);
-	put_device(&disk->dev);
+	if (!again)
+		put_device(&disk->dev);
 }

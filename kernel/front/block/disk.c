@@ -144,6 +144,9 @@ static void take_away(struct chario_disk *disk)
 	del_gendisk(block);
 	leave(disk, disk->drive->tags);
 	chario_follow_leave();
+	/* Partitions that claims could not hold have gone. */
+	if (cancel_delayed_work(&disk->claims_work))
+		put_device(&disk->dev);
 	put_disk(block);
 }
 
@@ -166,18 +169,31 @@ static int make_claimed(struct chario_disk *disk, struct chario_tags *tags)
 	return ret;
 }
 
+/* Make the block disk of a disk that has none.  Under drive->block_lock. */
+static int make_first(struct chario_disk *disk)
+{
+	struct chario_tags *tags = chario_tags_get(disk->drive);
+	int ret;
+
+	if (IS_ERR(tags))
+		return PTR_ERR(tags);
+	ret = make_claimed(disk, tags);
+	if (ret)
+		chario_tags_put(tags);
+	return ret;
+}
+
 /**
  * chario_block_enable() - make the block disk of a disk
  * @disk: a registered disk
  *
  * Context: may sleep.
- * Return: 0, also if it is there already; ENODEV if the disk has gone; EBUSY if somebody was
+ * Return: 0, also if it is there already; ENODEV if the disk has gone or is about to; EBUSY if somebody was
  * quick to use a part that is claimed; EOPNOTSUPP if its blocks are longer than a page; ENOMEM;
  * an error of chario_tags_get().
  */
 int chario_block_enable(struct chario_disk *disk)
 {
-	struct chario_tags *tags;
 	int ret = 0;
 
 	mutex_lock(&disk->drive->block_lock);
@@ -185,14 +201,10 @@ int chario_block_enable(struct chario_disk *disk)
 		ret = -ENODEV;
 	if (ret || disk->block)
 		goto out;
-	tags = chario_tags_get(disk->drive);
-	if (IS_ERR(tags)) {
-		ret = PTR_ERR(tags);
-		goto out;
-	}
-	ret = make_claimed(disk, tags);
-	if (ret)
-		chario_tags_put(tags);
+	/* Pairs with the barrier of the back end that is about to take the drive away. */
+	smp_store_mb(disk->block_comes, true);
+	ret = READ_ONCE(disk->drive->leaves) ? -ENODEV : make_first(disk);
+	WRITE_ONCE(disk->block_comes, false);
 out:
 	mutex_unlock(&disk->drive->block_lock);
 	return ret;

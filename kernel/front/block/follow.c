@@ -5,7 +5,8 @@
  * The kernel tells of each new block device before it can be opened, under locks that opening
  * takes, so that a worker holds it a moment later.  Until then a claim that had no partition
  * holds the whole block disk; where other partitions are held, somebody may be quicker, and
- * has what he writes refused.
+ * has what he writes refused.  The worker tries again until the partition is held, or is gone,
+ * or the claim has ended.
  */
 #include <linux/blkdev.h>
 #include <linux/device/class.h>
@@ -24,7 +25,8 @@ static int added(CHARIO_COMPAT_ADDED)
 		return 0;
 	disk = part->bd_disk->private_data;
 	get_device(&disk->dev);
-	if (!queue_work(chario_workqueue, &disk->claims_work))
+	/* The work is brought forward if it waits for another try. */
+	if (mod_delayed_work(chario_workqueue, &disk->claims_work, 0))
 		put_device(&disk->dev);
 	return 0;
 }

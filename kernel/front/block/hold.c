@@ -20,7 +20,8 @@
 /**
  * struct chario_held - a block device that is held
  * @part: the block device
- * @opened: handle from chario_compat_hold_block()
+ * @opened: handle from chario_compat_hold_block(); an ERR_PTR if the device could not be held, and
+ *	then the entry lasts only as long as others are being held
  * @is_wanted: true if the last look has found that it is to be held
  */
 struct chario_held {
@@ -48,17 +49,18 @@ static bool has(struct chario_holding *holding, const struct block_device *part)
 }
 
 /*
- * Finds a partition that is to be held and is not.  Sets @any if one is to be held.  Returns
- * its inode, with a reference to it; NULL; or EBUSY if somebody holds a removed partition.
- * Under open_mutex.
+ * Finds a partition that is to be held and has not been tried.  Sets @any if one is to be held,
+ * and @busy if somebody else holds a removed one.  Returns its inode, with a reference to it, or
+ * NULL.  Under open_mutex.
  */
 static struct inode *find_part(struct chario_holding *holding, struct chario_disk *disk,
-			       bool *any)
+			       bool *any, bool *busy)
 {
-	struct inode *inode = NULL;
+	struct inode *inode = NULL, *found = NULL;
 
 	while ((inode = chario_part_next(disk->block, holding->first, holding->end, inode))) {
 		struct block_device *part = I_BDEV(inode);
+		const void *holder = READ_ONCE(part->bd_holder);
 
 		if (part == disk->block->part0)
 			continue;
@@ -67,24 +69,22 @@ static struct inode *find_part(struct chario_holding *holding, struct chario_dis
 			 * The partition is in no table any more.  If the claim holds it, it
 			 * stays held: others may have looked it up, too.
 			 */
-			if (has(holding, part) || !READ_ONCE(part->bd_holder) ||
-			    part->bd_holder == disk)
-				continue;
-			iput(inode);
-			return ERR_PTR(-EBUSY);
+			*busy |= !has(holding, part) && holder && holder != disk;
+			continue;
 		}
 		*any = true;
-		if (!has(holding, part))
-			return inode;
+		if (!has(holding, part) && !found)
+			found = igrab(inode);
 	}
-	return NULL;
+	return found;
 }
 
 /*
- * Finds a block device that is to be held and is not.  Returns its inode, with a reference to
- * it; NULL if there is none; or an ERR_PTR.
+ * Finds a block device that is to be held and has not been tried.  Notes which of the others are
+ * to be held, and in @busy whether somebody else holds a removed partition.  Returns its inode,
+ * with a reference to it, or NULL.
  */
-static struct inode *find(struct chario_holding *holding, struct chario_disk *disk)
+static struct inode *find(struct chario_holding *holding, struct chario_disk *disk, bool *busy)
 {
 	struct block_device *whole = disk->block->part0;
 	struct inode *inode = NULL;
@@ -93,9 +93,10 @@ static struct inode *find(struct chario_holding *holding, struct chario_disk *di
 
 	for (i = 0; i < holding->nr; i++)
 		holding->held[i].is_wanted = false;
+	*busy = false;
 	mutex_lock(&disk->block->open_mutex);
 	if (!is_whole(holding, disk))
-		inode = find_part(holding, disk, &any);
+		inode = find_part(holding, disk, &any, busy);
 	if (!inode && !any && !has(holding, whole))
 		inode = igrab(chario_compat_block_inode(whole));
 	mutex_unlock(&disk->block->open_mutex);
@@ -107,11 +108,16 @@ static void let_go(struct chario_holding *holding, struct chario_disk *disk, boo
 {
 	unsigned int i, left = 0;
 
-	for (i = 0; i < holding->nr; i++)
-		if (is_chosen && holding->held[i].is_wanted)
-			holding->held[left++] = holding->held[i];
+	for (i = 0; i < holding->nr; i++) {
+		const struct chario_held *held = &holding->held[i];
+
+		if (IS_ERR(held->opened))
+			continue;
+		if (is_chosen && held->is_wanted)
+			holding->held[left++] = *held;
 		else
-			chario_compat_let_go_block(holding->held[i].opened, disk);
+			chario_compat_let_go_block(held->opened, disk);
+	}
 	holding->nr = left;
 	if (left)
 		return;
@@ -134,9 +140,22 @@ static int hold(struct chario_holding *holding, struct chario_disk *disk,
 		return -ENOMEM;
 	holding->held = longer;
 	opened = chario_compat_hold_block(part->bd_dev, disk);
-	if (IS_ERR(opened))
-		return PTR_ERR(opened);
-	longer[holding->nr++] = (struct chario_held){ .part = part, .opened = opened };
+	longer[holding->nr++] = (struct chario_held){
+		.part = part,
+		.opened = opened,
+		.is_wanted = true,
+	};
+	return PTR_ERR_OR_ZERO(opened);
+}
+
+/* Returns the error of a block device that is to be held and could not be, or 0. */
+static int find_error(const struct chario_holding *holding)
+{
+	unsigned int i;
+
+	for (i = 0; i < holding->nr; i++)
+		if (holding->held[i].is_wanted && IS_ERR(holding->held[i].opened))
+			return PTR_ERR(holding->held[i].opened);
 	return 0;
 }
 
@@ -145,33 +164,25 @@ static int hold(struct chario_holding *holding, struct chario_disk *disk,
  * @holding: block devices of a claim
  * @disk: disk of the claim, with a block disk
  *
+ * One that cannot be held does not keep others from being held.
+ *
  * Context: may sleep; in a worker, which has the right to open them; under disk->node_lock.
- * Return: 0; EBUSY if somebody else holds one of them, ENXIO, ENOMEM: some may not be held then.
+ * Return: 0; EBUSY if somebody else holds one of them, ENXIO, ENOMEM: some are not held then.
  */
 int chario_hold_follow(struct chario_holding *holding, struct chario_disk *disk)
 {
-	struct inode *inode, *last = NULL;
+	struct inode *inode;
+	bool busy = false;
 	int ret = 0;
 
-	for (;;) {
-		inode = find(holding, disk);
-		if (IS_ERR_OR_NULL(inode)) {
-			ret = PTR_ERR_OR_ZERO(inode);
-			break;
-		}
-		/* Holding this block device failed, although it is still there. */
-		if (inode == last) {
-			iput(inode);
-			break;
-		}
+	while (ret != -ENOMEM && (inode = find(holding, disk, &busy))) {
 		ret = hold(holding, disk, I_BDEV(inode));
-		iput(last);
-		last = inode;
+		iput(inode);
 	}
-	iput(last);
-	if (!ret)
-		let_go(holding, disk, true);
-	return ret;
+	if (ret != -ENOMEM)
+		ret = find_error(holding);
+	let_go(holding, disk, true);
+	return !ret && busy ? -EBUSY : ret;
 }
 
 /**
@@ -221,13 +232,11 @@ int chario_hold_take(struct chario_holding *holding, struct chario_disk *disk)
  */
 int chario_hold_check(struct chario_holding *holding, struct chario_disk *disk)
 {
-	struct inode *inode = find(holding, disk);
+	bool busy;
 
-	if (IS_ERR(inode))
-		return PTR_ERR(inode);
 	/* Partitions made since are held by the worker of follow.c. */
-	iput(inode);
-	return 0;
+	iput(find(holding, disk, &busy));
+	return busy ? -EBUSY : 0;
 }
 
 /**

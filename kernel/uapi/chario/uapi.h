@@ -29,6 +29,10 @@
  *   EFAULT      the argument does not point to accessible memory
  *   ENODEV      the disk has been removed
  *
+ * Of the ioctls of block devices BLKGETSIZE gives EFBIG if the number of units of 512 bytes
+ * does not fit an unsigned long of the caller.  BLKFLSBUF does what fsync(2) does and gives its
+ * errors; EACCES without CAP_SYS_ADMIN in the initial user namespace.
+ *
  * Change log
  *
  *   1  CHARIO_IOC_INFO, CHARIO_IOC_STATS, CHARIO_IOC_GET_FILE, CHARIO_IOC_SET_FILE

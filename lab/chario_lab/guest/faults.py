@@ -7,6 +7,7 @@
     the drive is pulled      pull()
     it is unplugged politely unplug(), plug()
     it stops answering       deafen(), undeafen()
+    its link fails           fail_link()
     it reports a failure     fail_controller()          GuestSpec(qtest=True)
     it never becomes ready   load_registers(..., NEVER_READY)
     its registers are gone   load_registers(..., ALL_ONES), or pull() before bind()
@@ -130,6 +131,11 @@ def deafen(guest: Guest, address: str) -> None:
 def undeafen(guest: Guest, address: str) -> None:
     """Let the device be reached again."""
     guest.must(["setpci", "-s", address, "COMMAND=6"])
+
+
+def fail_link(guest: Guest, drive: int, error: str = "DLP") -> None:
+    """The root port above a drive reports an error (AER); the PCI core can reset the link with native hotplug only."""
+    assert guest.hmp(f"pcie_aer_inject_error rp{guest.place(drive)} {error}").startswith("OK")
 
 
 def fail_controller(guest: Guest, drive: int, stopped: bool = False) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from bind_lab import PARTITION
-from block_side import PRELUDE, disable, enable, noise, set_regions
+from block_side import PRELUDE, disable, enable, is_taken, noise, set_regions
 from disks import Programs, counters, folder, grown
 from rig import Rig
 from shared_guest import Setup
@@ -333,10 +333,13 @@ def test_a_block_disk_that_comes_later(rig: Rig, own: str) -> None:
 
 
 def test_a_region_without_a_partition_holds_the_whole_block_disk(rig: Rig, own: str) -> None:
-    """The table of the kernel is another one: nothing of the block disk is mounted meanwhile."""
+    """The table of the kernel is another one: nothing of the block disk is mounted meanwhile, nor any region opened."""
     guest, block = rig.guest, f"{own}b"
     guest.must(f"mkfs.ext4 -q {block}2")
-    set_regions(rig.guest, own, (9, 200 * MIB, MIB))
+    set_regions(rig.guest, own, (1, START, 64 * MIB), (8, 199 * MIB, MIB), (9, 200 * MIB, MIB))
+    for first, second, together in (("p9", "p8", True), ("p9", "", False), ("p9", "p1", False), ("p1", "", False)):
+        for one, other in ((first, second), (second, first)):
+            assert (guest.run(f"exec 5<>{own}{one} 6<>{own}{other}").rc == 0) == together, (one, other)
     job = holding(rig, f"{own}p9")
     assert "busy" in refused(rig, f"mount {block}2 /run/mnt")
     close(job)
@@ -352,10 +355,40 @@ def test_a_claim_holds_its_partitions_while_the_table_is_read(rig: Rig, own: str
     assert not {what: times for what, times in wrong.items() if times}
 
 
-def is_held(rig: Rig, node: str) -> bool:
-    """Whether somebody has a block device to himself."""
-    done = rig.guest.run(["python3", "-c", f"import os; os.open({node!r}, os.O_RDONLY | os.O_EXCL)"])
-    return done.rc != 0 and "busy" in done.stderr
+OPEN_ALONE = "import os, time; os.open({!r}, os.O_RDONLY | os.O_EXCL); os.mkdir('/run/alone'); time.sleep(1000)"
+
+
+@pytest.mark.parametrize("end", ["let go", "unbind"])
+def test_a_partition_that_somebody_had_first(rig: Rig, end: str) -> None:
+    """Who has opened it alone before the claim could is told of once; when he has let go, the claim holds it."""
+    guest, half, mark = rig.guest, 32 * MIB // 512, rig.guest.log_mark()
+    disk, writer = hold_write(rig, part=2)
+    block = f"{disk}b"
+    guest.must(f"{PARTITION} delete {block} 1 && {PARTITION} add {block} 1 {START // 512} {half}")
+    set_regions(guest, disk, (1, START, 64 * MIB), (2, START + 64 * MIB, 128 * MIB))
+    job = holding(rig, f"{disk}p1")
+    # Whoever waits for the write keeps the worker that follows the partitions waiting.
+    opener = guest.start(f"exec 5<>{disk}p2", timeout_s=CALL_LIMIT_S)
+    waits = "cat /proc/[0-9]*/stack 2>/dev/null | grep -q chario_block_wait"
+    until(lambda: guest.run(waits).rc == 0, "nobody waits for the write")
+    for number, place in ((3, 0), (4, half // 2)):
+        guest.must(f"{PARTITION} add {block} {number} {START // 512 + half + place} {half // 2}")
+    user = guest.start(["python3", "-c", OPEN_ALONE.format(f"{block}3")], timeout_s=CALL_LIMIT_S)
+    rig.wait_file("/run/alone")
+    faults.resume(guest, HOLDS)
+    for waiting in (writer, opener):
+        waiting.wait().check()
+    rig.wait_said(mark, "a partition was made where")
+    until(lambda: is_taken(rig.guest, f"{block}4"), "one that is busy keeps another one from being held")
+    if end == "unbind":
+        rig.unbind(HOLDS)
+    close(user)
+    if end == "let go":
+        until(lambda: is_taken(rig.guest, f"{block}3"), "the partition is not held")
+    close(job)
+    assert rig.said(mark).count("a partition was made where") == 1
+    guest.must("rmdir /run/alone")
+    rig.unbind(HOLDS)
 
 
 @pytest.mark.parametrize("before", [False, True], ids=["none there", "half there"])
@@ -366,10 +399,13 @@ def test_a_partition_that_is_made_during_a_claim_is_held(rig: Rig, own: str, bef
     if before:
         guest.must(f"{PARTITION} add {block} 1 {START // 512} {half}")
     job = holding(rig, f"{own}p1")
-    assert is_held(rig, f"{block}2") != before
+    assert is_taken(rig.guest, f"{block}2") != before
     guest.must(f"{PARTITION} add {block} 3 {START // 512 + half} {half}")
-    until(lambda: is_held(rig, f"{block}3") and not is_held(rig, f"{block}2"), "the wrong partitions are held")
-    assert not before or is_held(rig, f"{block}1")
+    until(
+        lambda: is_taken(rig.guest, f"{block}3") and not is_taken(rig.guest, f"{block}2"),
+        "the wrong partitions are held",
+    )
+    assert not before or is_taken(rig.guest, f"{block}1")
     close(job)
     guest.must(f"{PARTITION} delete {block} 3")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from bind_lab import FAILED, OK, USAGE, Machine, MachineKeeper, keep
+from block_side import is_taken
 from waiting import until
 
 from chario_lab.guest.job import Result
@@ -89,6 +90,24 @@ def test_from_an_empty_disk_to_a_store(machine: Machine, disk: str) -> None:
     assert f"{disk}p1" in shown and f"{disk}p2" in shown
     machine.chario("region", "remove", "--force", f"{disk}p1", f"{disk}p2").check()
     assert regions(machine, disk) == [] and not machine.guest.files.exists(f"{disk}p1")
+
+
+def test_a_region_that_is_opened_as_soon_as_it_is_made(machine: Machine) -> None:
+    """Its partition is busy and no other, although udev has the partition table read at that moment."""
+    disk = bind(machine, SMALL, "--block")
+    machine.chario("region", "create", disk, "64M", "--new-table").check()
+    for _ in range(AT_ONCE):
+        script = f"chario region create {disk} 64M && exec 5<>{disk}p2 && touch /run/open && exec sleep 999"
+        job = machine.guest.start(script)
+        until(lambda: machine.guest.files.exists("/run/open"), "the region is not opened")
+        until(
+            lambda: [is_taken(machine.guest, f"{disk}b{part}") for part in (1, 2)] == [False, True],
+            "the wrong partitions are busy",
+        )
+        machine.must("rm /run/open")
+        job.kill()
+        job.wait()
+        machine.chario("region", "remove", "--force", f"{disk}p2").check()
 
 
 def test_calls_at_once(machine: Machine, disk: str) -> None:

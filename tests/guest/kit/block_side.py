@@ -28,6 +28,12 @@ def set_regions(guest: Guest, disk: str, *table: tuple[int, int, int]) -> None:
     assert guest.must(["python3", "-"], stdin=PRELUDE + script) == "0"
 
 
+def is_taken(guest: Guest, node: str) -> bool:
+    """Whether somebody has a block device to himself."""
+    done = guest.run(["python3", "-c", f"import os; os.open({node!r}, os.O_RDONLY | os.O_EXCL)"])
+    return done.rc != 0 and "busy" in done.stderr
+
+
 def queue(guest: Guest, block: str, name: str) -> str:
     """An attribute of the block disk's queue."""
     return guest.files.value(f"/sys/block/{PurePosixPath(block).name}/queue/{name}")

@@ -217,6 +217,9 @@ class Played:
     def play(self, stop: threading.Event) -> None:
         """Be a drive until it is to stop."""
         while not stop.is_set():
+            if self._memory.readl(self._bar + faults.VS) != self.registers.get(faults.VS, faults.PLAIN_VS):
+                time.sleep(IDLE_S)  # Its link is being reset, and nobody reaches its registers.
+                continue
             self._look_at_registers()
             while not self._wishes.empty():
                 self._wishes.get()()
@@ -254,15 +257,17 @@ class Played:
 
     def _answer(self, number: int, queue: Queue, command: Command) -> None:
         self.fetched.append((number, command))
-        status, result = self.status(number, command), 0
-        if status is None:
-            return
-        if status == OK and number == 0:
-            if command.opcode == Opcode.ASYNC_EVENT:
-                self._events.append(command.cid)
-                return
-            status, result = self._administer(command)
-        self.complete(number, [command.cid], status, result)
+        status = self.status(number, command)
+        if status == OK and number == 0 and command.opcode == Opcode.ASYNC_EVENT:
+            self._events.append(command.cid)
+        elif status == OK and number == 0:
+            self.answer(command)
+        elif status is not None:
+            self.complete(number, [command.cid], status)
+
+    def answer(self, command: Command) -> None:
+        """Answer an admin command as usual.  On the playing thread."""
+        self.complete(0, [command.cid], *self._administer(command))
 
     def complete(self, number: int, cids: Sequence[int], status: int = OK, result: int = 0) -> None:
         """Complete commands of a queue; the driver sees them all at once.  For `status`, on the playing thread."""
@@ -337,7 +342,7 @@ class Played:
         On the playing thread.
         """
         self._fail(0, (), OK)
-        self.complete(0, [question.cid], *self._administer(question))
+        self.answer(question)
         end = time.monotonic() + STOPS_AFTER_S
         while waiting() and time.monotonic() < end:
             time.sleep(IDLE_S)

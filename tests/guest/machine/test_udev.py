@@ -83,6 +83,18 @@ def test_a_name_for_each_place(machine: Machine) -> None:
     assert sorted(lines) == [f"{node} {name}" for node, name in zip(machine.disks(PAIR), names, strict=True)]
 
 
+def test_a_unit_that_systemd_makes(machine: Machine) -> None:
+    """udev gives a disk and a region the tag by which systemd has a unit of theirs, now, and hides neither."""
+    bind(machine, PAIR)
+    disk = machine.disks(PAIR)[0]
+    machine.must(f"chario region create {disk} 1M --new-table && udevadm settle")
+    for node in (disk, f"{disk}p1"):
+        shown = dict(line.split("=", 1) for line in machine.must(f"udevadm info -q property {node}").splitlines())
+        assert all("systemd" in shown[name].split(":") for name in ("TAGS", "CURRENT_TAGS")), shown
+        assert shown.get("SYSTEMD_READY", "1") == "1" and shown["DEVNAME"] == node and shown["USEC_INITIALIZED"]
+        machine.must(f"ls /run/udev/tags/systemd | grep -qx c{':'.join((shown['MAJOR'], shown['MINOR']))}")
+
+
 def test_names_stay_when_numbers_change(machine: Machine) -> None:
     """In whatever order drives are found, a name leads to the same drive."""
     nodes = []

@@ -7,17 +7,19 @@ The drive is played: it answers nothing until it is reset, and is another one by
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import ECANCELED, ENODEV
 from typing import Any
 
 import pytest
+from block_side import enable
 from entries import WRITE
 from played import (
     CHANGED_NAMESPACES,
     CONTROLLER,
     EVENTS,
+    LIST,
     NAMESPACE,
     NAMESPACE_EVENTS,
     OK,
@@ -28,13 +30,14 @@ from played import (
     namespace_page,
     played,
 )
-from rig import Rig, results
+from rig import CALL_LIMIT_S, Rig, results
 from shared_guest import Setup
-from test_replay import ADMIN_TIMEOUT_MS, PAGE, PATIENT, REGISTERS, Kept
+from test_replay import ADMIN_TIMEOUT_MS, FIRST_QUEUE, PAGE, PATIENT, REGISTERS, Kept
 from waiting import until
 
+from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, nodes
-from chario_lab.guest.spec import RegisterFile
+from chario_lab.guest.spec import RegisterFile, root_port_bdf
 
 pytestmark = [
     pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/replay"),
@@ -43,7 +46,7 @@ pytestmark = [
 
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
 EUI64, NGUID = b"ABCDEFGH", b"0123456789abcdef"
-ABORT_REQUESTED, INTERNAL_ERROR, INTERRUPTED, NOT_READY = 0x007, 0x006, 0x021, 0x082
+ABORT_REQUESTED, INTERNAL_ERROR, INTERRUPTED, NOT_READY, DO_NOT_RETRY = 0x007, 0x006, 0x021, 0x082, 0x4000
 LONG_MS = 30_000
 RETRIES, PIN_RETRY = 0x05, 1 << 4
 
@@ -269,7 +272,7 @@ def test_namespaces_that_come_and_go(pair: Pair) -> None:
     until(lambda: looks(pair) and len(namespaces(pair)) == 2, "the third disk stays")
     pair.drive.namespaces = {**usual, 3: namespace_page()}
     # What a drive without events has, and an administrator knows of.
-    rescan = f"echo 1 >{PCI}/devices/{pair.drive.address}/rescan_controller"
+    rescan = rescanning(pair)
     pair.rig.guest.must(rescan)
     (fourth,) = [node for node, nsid in namespaces(pair) if nsid == "3"]
     assert fourth != third and pair.rig.call(fourth, f"write,0,{PAGE}") == PAGE
@@ -283,10 +286,111 @@ def test_namespaces_that_come_and_go(pair: Pair) -> None:
     pair.rig.remove("/run/open", "/run/go")
 
 
+def rescanning(pair: Pair) -> str:
+    """The command that looks for namespaces."""
+    return f"echo 1 >{PCI}/devices/{pair.drive.address}/rescan_controller"
+
+
+def answer_once(pair: Pair, kind: int, act: Callable[[], int | None], skip: int = 0) -> list[Command]:
+    """Have the drive end one IDENTIFY of a kind, after some others, as `act` says; where that will be."""
+    usual, asked = pair.drive.status, list[Command]()
+
+    def status(queue: int, command: Command) -> int | None:
+        if queue or command.opcode != Opcode.IDENTIFY or command.dword10 & 0xFF != kind or len(asked) > skip:
+            return usual(queue, command)
+        asked.append(command)
+        return usual(queue, command) if len(asked) <= skip else act()
+
+    pair.drive.status = status
+    return asked
+
+
+@pytest.mark.parametrize("how", ["error", "failure"])
+def test_a_search_that_is_cut_off(pair: Pair, how: str) -> None:
+    """Who has asked for it is told of an error; or waits for the reset, and it has been repeated when he goes on."""
+    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    # As long as the drive has a command it is looked after.
+    job = pair.rig.start(pair.node, f"write,0,{PAGE}")
+    pair.wait_commands(1)
+    pair.drive.namespaces = {**pair.drive.namespaces, 3: namespace_page()}
+    answer_once(pair, LIST, lambda: INTERNAL_ERROR | DO_NOT_RETRY if how == "error" else pair.drive.report_failure())
+    done = pair.rig.guest.run(rescanning(pair), timeout_s=CALL_LIMIT_S)
+    if how == "error":
+        assert done.rc != 0 and "I/O error" in done.stderr
+        pair.rig.guest.must(rescanning(pair))
+    else:
+        done.check()
+    assert "3" in [nsid for _, nsid in namespaces(pair)]
+    pair.end_reset()
+    assert results(job.wait())[0] == ("write", PAGE)
+
+
+def test_a_namespace_that_comes_while_the_link_fails(pair: Pair) -> None:
+    """The search is repeated when the link is up again, and the disk has a block disk then."""
+    guest, mark = pair.rig.guest, pair.rig.guest.log_mark()
+    pair.end_reset()
+    for node in pair.nodes:
+        enable(guest, node)
+    usual, pair.drive.namespaces = pair.drive.namespaces, {}
+    guest.must(rescanning(pair))
+    assert namespaces(pair) == []
+    # The last look at the new namespace.
+    asked = answer_once(pair, NAMESPACE, lambda: None, skip=1)
+    pair.drive.namespaces = {3: usual[2]}
+    job = guest.start(rescanning(pair), timeout_s=CALL_LIMIT_S)
+    until(lambda: len(asked) == 2, "the namespace is not looked at")
+    faults.fail_link(guest, REGISTERS)
+    pair.rig.wait_said(mark, "the link has failed")
+    job.wait()
+    until(lambda: namespaces(pair) != [], "there is no disk")
+    ((node, _),) = namespaces(pair)
+    until(lambda: guest.files.exists(f"{node}b"), "there is no block disk")
+    assert pair.rig.show(node, "state") == "live" and "has no block disk" not in pair.rig.said(mark)
+
+
+@pytest.mark.parametrize("what", ["link", "failure", "pages"])
+def test_unbinding_while_the_block_side_waits_for_the_drive(pair: Pair, what: str) -> None:
+    """Whose link fails, or which fails itself: partitions of a new disk are read no further, pages are written."""
+    guest, mark, port = pair.rig.guest, pair.rig.guest.log_mark(), root_port_bdf(pair.rig.guest.place(REGISTERS))
+    pair.end_reset()
+    block = enable(guest, pair.nodes[0])
+    pair.keep()
+    before = len(pair.commands())
+    if what == "pages":
+        keeper = guest.start(f"exec 5<>{block} && echo >&5 && touch /run/open && exec sleep 999")
+        pair.rig.wait_file("/run/open")
+    else:
+        pair.drive.namespaces = {**pair.drive.namespaces, 3: namespace_page()}
+        guest.must(rescanning(pair), timeout_s=CALL_LIMIT_S)
+        until(lambda: len(pair.commands()) > before, "no partition is read")
+    bus = f"setpci -s {port} SECONDARY_BUS"
+    number = guest.must(bus)
+    if what != "failure":
+        faults.fail_link(guest, REGISTERS)
+        pair.rig.wait_said(mark, "the link has failed")
+        # The drive does not come back until somebody waits for it.
+        guest.must(f"{bus}=ff")
+    sent = len(pair.commands())
+    job = guest.start(f"echo {pair.drive.address} >{PCI}/drivers/chario/unbind", timeout_s=CALL_LIMIT_S)
+    until(lambda: guest.run(r"cat /proc/[0-9]*/stack | grep -q '^.* remove+.*\[chario\]'").rc == 0, "nobody waits")
+    guest.must(f"{bus}={number}")
+    if what == "failure":
+        pair.drive.fail(FIRST_QUEUE)
+    else:
+        pair.end_reset()
+    job.wait().check()
+    late = pair.commands()[sent:]
+    assert [(one.opcode, one.nsid) for one in late] == ([(WRITE, 1)] if what == "pages" else [])
+    if what == "pages":
+        keeper.kill()
+        keeper.wait()
+        pair.rig.remove("/run/open")
+
+
 def test_a_list_that_is_wrong(pair: Pair) -> None:
     """A namespace that is not in the list, and can still be identified, keeps its disk."""
     pair.drive.listed = (2,)
-    pair.rig.guest.must(f"echo 1 >{PCI}/devices/{pair.drive.address}/rescan_controller")
+    pair.rig.guest.must(rescanning(pair))
     pair.end_reset()
     assert [nsid for _, nsid in namespaces(pair)] == ["1", "2"]
     assert pair.rig.call(pair.nodes[0], f"write,0,{PAGE}") == PAGE

@@ -23,7 +23,7 @@ pytestmark = [
 
 KIB, MIB = 1 << 10, 1 << 20
 DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()),)), Nvme("other", (Namespace(64),)))
-FATAL, NOT_FATAL, CORRECTED = "DLP", "COMP_TIME", "BAD_TLP"
+NOT_FATAL, CORRECTED = "COMP_TIME", "BAD_TLP"
 FAILING, OTHER = range(2)
 SETUP = Setup(drives=DRIVES, native_hotplug=True)
 
@@ -37,18 +37,13 @@ def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
     faults.let_go(rig.guest, FAILING)
 
 
-def fail(rig: Rig, error: str) -> None:
-    """The root port above the drive reports an error."""
-    assert rig.guest.hmp(f"pcie_aer_inject_error rp{FAILING} {error}").startswith("OK")
-
-
 def test_a_link_is_reset(rig: Rig) -> None:
     """The drive is quiet until its slot has been reset, then it works as before, time and again."""
     disk, other = rig.disk(FAILING), rig.disk(OTHER)
     rig.calls(disk, f"fill,8,0,{MIB}", f"write,0,{MIB}", "sync")
     for resets in (1, 2, 3):
         mark = rig.guest.log_mark()
-        fail(rig, FATAL)
+        faults.fail_link(rig.guest, FAILING)
         rig.wait_said(mark, "device recovery successful")
         said = rig.said(mark)
         assert said.index("the link has failed") < said.index("has been reset (0)") < said.index("is up again")
@@ -76,7 +71,7 @@ def test_calls_wait_for_the_link(rig: Rig) -> None:
     mark = rig.guest.log_mark()
     # What is sent again finds the drive at full speed.
     rig.guest.qmp("stop")
-    fail(rig, FATAL)
+    faults.fail_link(rig.guest, FAILING)
     faults.let_go(rig.guest, FAILING)
     rig.guest.qmp("cont")
     assert [results(job.wait())[-3:-1] for job in jobs] == [[("read", MIB), ("match", 1)]] * 2
@@ -96,7 +91,7 @@ def test_a_link_fails_under_load(rig: Rig) -> None:
     rig.wait_file("/run/busy")
     for _ in range(5):
         mark = rig.guest.log_mark()
-        fail(rig, FATAL)
+        faults.fail_link(rig.guest, FAILING)
         rig.wait_said(mark, "device recovery successful")
     assert rig.counters(disk)["resets"] == 5 and [job.poll() for job in jobs] == [None, None]
     rig.unbind(FAILING)
@@ -133,7 +128,7 @@ def test_a_link_is_reset_after_a_reset_by_hand(rig: Rig) -> None:
     disk = rig.disk(FAILING)
     reset_by_hand(rig)
     mark = rig.guest.log_mark()
-    fail(rig, FATAL)
+    faults.fail_link(rig.guest, FAILING)
     rig.wait_said(mark, "device recovery successful")
     assert (rig.counters(disk)["resets"], rig.show(disk, "state")) == (2, "live")
     assert rig.call(disk, "read,0,4096") == 4096
@@ -146,7 +141,7 @@ def test_an_error_that_does_not_break_the_link(rig: Rig, error: str) -> None:
     job = rig.start_uring(disk, 8, 64 * KIB, "until", "deadline=200000", "touch=/run/busy")
     rig.wait_file("/run/busy")
     mark = rig.guest.log_mark()
-    fail(rig, error)
+    faults.fail_link(rig.guest, FAILING, error)
     # "Corrected" on 6.1, "Correctable" on 6.12.
     rig.wait_said(mark, "device recovery successful" if error == NOT_FATAL else "severity=Correct")
     assert (rig.counters(disk)["resets"], rig.counters(disk)["errors"], job.poll()) == (0, 0, None)
@@ -162,7 +157,7 @@ def test_a_link_fails_while_a_disk_is_let_go(rig: Rig) -> None:
     for _ in range(5):
         disk = rig.disk(FAILING)
         mark = rig.guest.log_mark()
-        fail(rig, FATAL)
+        faults.fail_link(rig.guest, FAILING)
         rig.unbind(FAILING)
         assert rig.call(rig.disk(FAILING), "read,0,4096") == 4096, disk
         rig.wait_said(mark, "device recovery")
@@ -179,7 +174,7 @@ def test_a_dead_disk_stays_dead(rig: Rig) -> None:
         assert rig.calls(disk, "deadline,2000", "read,0,4096")[1][1] < 0
         rig.wait_state(disk, "dead")
         mark = rig.guest.log_mark()
-        fail(rig, FATAL)
+        faults.fail_link(rig.guest, FAILING)
         rig.wait_said(mark, "device recovery")
         assert rig.show(disk, "state") == "dead" and rig.call(disk, "read,0,4096") < 0
     finally:

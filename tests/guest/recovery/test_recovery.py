@@ -127,18 +127,13 @@ def test_a_drive_that_was_given_up_can_be_bound_again(rig: Rig) -> None:
     assert rig.calls(rig.disk(0), "read,0,65536", "match,6,0,65536") == [("read", 65536), ("match", 1), ("close", 0)]
 
 
-def fail_link(rig: Rig) -> None:
-    """The root port reports a fatal error of its link, and the PCI core fails to reset it: so QEMU's do."""
-    assert rig.guest.hmp(f"pcie_aer_inject_error rp{rig.guest.place(0)} DLP").startswith("OK")
-
-
 def test_a_link_that_is_not_reset(rig: Rig) -> None:
     """Calls wait for the PCI core; when it has not called back, the drive is revived without it."""
     disk = rig.disk(0)
     rig.calls(disk, f"fill,7,0,{MIB}", f"write,0,{MIB}")
     mark = rig.guest.log_mark()
     for resets in (1, 2):
-        fail_link(rig)
+        faults.fail_link(rig.guest, 0)
         rig.wait_state(disk, "recovering")
         calls = rig.calls(disk, "deadline,200000", f"read,0,{MIB}", f"match,7,0,{MIB}")
         assert calls[1:3] == [("read", MIB), ("match", 1)]
@@ -162,7 +157,7 @@ def test_a_drive_that_comes_back_late(rig: Rig) -> None:
     bus = ["setpci", "-s", root_port_bdf(rig.guest.place(0)), "SECONDARY_BUS"]
     number = rig.guest.must(bus)
     with looks(rig) as looked:
-        fail_link(rig)
+        faults.fail_link(rig.guest, 0)
         rig.wait_said(mark, "device recovery failed")
         rig.guest.must([*bus[:-1], "SECONDARY_BUS=ff"])
         try:
@@ -181,7 +176,7 @@ def test_a_drive_that_is_lost_behind_its_link_is_given_up(rig: Rig) -> None:
     # Nobody looks at the registers of an idle drive, so that they can be lost before the driver hears of the link.
     rig.guest.must([*port, f"COMMAND=0:{MEMORY_WITHOUT_BUS_MASTER}"])
     try:
-        fail_link(rig)
+        faults.fail_link(rig.guest, 0)
         rig.wait_state(disk, "recovering")
         calls = rig.calls(disk, "deadline,200000", "read,0,4096", "read,0,4096")
     finally:

@@ -95,6 +95,10 @@ class Kept:
             self._answers.set()
         self._is_over.set()
 
+    def keep(self) -> None:
+        """The drive answers no more, as before the end of a reset."""
+        self._answers.clear()
+
     def end(self, command: Command) -> list[Command]:
         """The drive ends a command, and answers all that come after it; what it was sent before."""
 
