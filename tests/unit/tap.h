@@ -6,7 +6,7 @@
  * program of the tests in a file: it runs them in their order, each between two
  * other functions.  A test makes its claims with CHECK() and EQUAL(); the first
  * one that fails ends it.  A test that cannot be run here ends with SKIP() and
- * says why.  TAP_MAIN() makes a program of tests that stand in a table.
+ * says why.
  */
 #ifndef CHARIO_TAP_H
 #define CHARIO_TAP_H
@@ -129,13 +129,10 @@ static inline void tap_begin(size_t nr_tests)
 	printf("1..%zu\n", nr_tests);
 }
 
-#define TAP_STATE                \
-	bool tap_failed;         \
-	const char *tap_skipped; \
-	struct tap_entry *tap_entries
-
 #define TEST_MAIN(before, after)                                                    \
-	TAP_STATE;                                                                  \
+	bool tap_failed;                                                            \
+	const char *tap_skipped;                                                    \
+	struct tap_entry *tap_entries;                                              \
 	int main(void)                                                              \
 	{                                                                           \
 		const struct tap_entry *entry;                                      \
@@ -148,18 +145,6 @@ static inline void tap_begin(size_t nr_tests)
 		for (entry = tap_entries; entry; entry = entry->next)               \
 			status |= tap_run(&entry->test, ++nr_tests, before, after); \
 		return status;                                                      \
-	}
-
-#define TAP_MAIN(tests, before, after)                                        \
-	TAP_STATE;                                                            \
-	int main(void)                                                        \
-	{                                                                     \
-		size_t nr_tests = sizeof(tests) / sizeof((tests)[0]);         \
-		int status = 0;                                               \
-		tap_begin(nr_tests);                                          \
-		for (size_t i = 0; i < nr_tests; i++)                         \
-			status |= tap_run(&(tests)[i], i + 1, before, after); \
-		return status;                                                \
 	}
 
 #endif /* CHARIO_TAP_H */

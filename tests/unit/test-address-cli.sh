@@ -275,10 +275,8 @@ dead elsewhere
 ln -s elsewhere socket
 gives 1 record --force a --from unix:socket :: '"socket" is no socket'
 [ -L socket ] || note "a link is removed"
-gives 1 record a --force --from elsewhere
-says '"elsewhere" is a socket: unix:PATH connects'
-gives 1 put --force --bytes 1 elsewhere a
-says 'chario record takes data from sockets'
+gives 1 record a --force --from elsewhere :: '"elsewhere" is a socket: unix:PATH connects'
+gives 1 put --force --bytes 1 elsewhere a :: 'chario record takes data from sockets'
 rm socket
 # A socket that another program has put in the place of the recorder's own stays.
 "$chario" record --force a --from unix:socket --seconds 600 >said 2>&1 &

@@ -5,10 +5,7 @@
  */
 #include <chario/player.h>
 
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/param.h>
-#include <unistd.h>
 
 #include "stream/format.h"
 #include "system/sys.h"
@@ -232,7 +229,7 @@ static int play(uint32_t flags, int64_t from, int64_t until)
 }
 
 /* Records are given as they were recorded, and where the clock was set is told. */
-static void test_pace(void)
+TEST(test_pace, "a clock that is set does not change the pace")
 {
 	for (const struct track *track = tracks; track < tracks + NR_TRACKS; track++) {
 		printf("# %s\n", track->name);
@@ -248,7 +245,7 @@ static void test_pace(void)
 }
 
 /* All records of a range of times are given, wherever they lie, and no others. */
-static void test_range(void)
+TEST(test_range, "records of a range of times are given")
 {
 	for (size_t i = 0; i < 25 * NR_TRACKS; i++) {
 		const struct track *track = &tracks[i / 25];
@@ -268,7 +265,7 @@ static void test_range(void)
 }
 
 /* The place of a time is the record of the earliest time that is not before it. */
-static void test_seek(void)
+TEST(test_seek, "the place of a time is found")
 {
 	for (size_t i = 0; i < 10 * NR_TRACKS; i++) {
 		const struct track *track = &tracks[i / 10];
@@ -290,7 +287,7 @@ static void test_seek(void)
 }
 
 /* While the machine sleeps, the time that is not set goes on, and nobody has set the other. */
-static void test_suspend(void)
+TEST(test_suspend, "a suspend counts, and sets no clock")
 {
 	EQUAL(rig_open(&rig_small), 0);
 	for (uint64_t i = 0; i < 4; i++) {
@@ -339,7 +336,7 @@ static void check_room(int64_t step_ns, bool is_served)
 }
 
 /* A clock that is set while room is out makes the times of that batch doubtful, and no wait. */
-static void test_room(void)
+TEST(test_room, "a clock may be set while room is out")
 {
 	static const int64_t steps[] = { (Y2026 - Y2000) * SECOND, 5 * SECOND, -5 * SECOND,
 					 SECOND / 10 };
@@ -368,7 +365,7 @@ static void forget_times(void)
  * A long recording in a ring, whose clock goes back every so many records, is searched with
  * few reads; one of the first release header by header.
  */
-static void test_long(void)
+TEST(test_long, "times that go back are searched, also of the first release")
 {
 	const uint64_t records = 7 * RIG_SLOTS, turn = 50;
 	struct chario_stream_options options = rig_small;
@@ -392,13 +389,4 @@ static void test_long(void)
 	}
 }
 
-static const struct tap_test tests[] = {
-	{ "a clock that is set does not change the pace", test_pace },
-	{ "records of a range of times are given", test_range },
-	{ "the place of a time is found", test_seek },
-	{ "a suspend counts, and sets no clock", test_suspend },
-	{ "a clock may be set while room is out", test_room },
-	{ "times that go back are searched, also of the first release", test_long },
-};
-
-TAP_MAIN(tests, before, rig_end)
+TEST_MAIN(before, rig_end)

@@ -4,13 +4,6 @@
  * the call says so.  Memory is handed over between processor and device, which may fail, too.
  * -ENODEV is no damage, which would be made up for.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <chario/area.h>
 #include <chario/reader.h>
 #include <chario/stream.h>
@@ -394,7 +387,7 @@ static int fail_at(const struct call *call, uint64_t number)
 	return -EPROTO;
 }
 
-static void test_calls(void)
+TEST(test_calls, "whichever use of the device fails first, a call says so")
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		uint64_t number = 0;
@@ -407,8 +400,4 @@ static void test_calls(void)
 	}
 }
 
-static const struct tap_test tests[] = {
-	{ "whichever use of the device fails first, a call says so", test_calls },
-};
-
-TAP_MAIN(tests, make_image, tap_nothing)
+TEST_MAIN(make_image, tap_nothing)

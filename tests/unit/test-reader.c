@@ -3,12 +3,8 @@
  * A reader finds what was recorded, also while it is being recorded, in a ring that
  * comes round, behind damage, and after the end of the program that recorded.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tap.h"
 #include "tape-lab.h"
@@ -107,7 +103,7 @@ static int next_error(void)
 	return chario_reader_next(reader, 0, &is);
 }
 
-static void test_empty(void)
+TEST(test_empty, "an empty recording has no record")
 {
 	EQUAL(open_reader(), -ENODATA);
 	EQUAL(open_stream(0), 0);
@@ -129,7 +125,7 @@ static void test_empty(void)
 }
 
 /* A record that a ring cannot hold would take all others with it. */
-static void test_too_long(void)
+TEST(test_too_long, "a record that is longer than a ring is refused")
 {
 	static const unsigned char memory[SLOTS * SEGMENT];
 	size_t most;
@@ -148,7 +144,7 @@ static void test_too_long(void)
 }
 
 /* At every length of a recording, from nothing to three laps. */
-static void test_laps(void)
+TEST(test_laps, "a ring is found at any place")
 {
 	for (uint64_t count = 1; count < 3 * SLOTS; count += count < 5 ? 1 : 7) {
 		uint64_t first = count < SLOTS ? 0 : count - SLOTS;
@@ -175,7 +171,7 @@ static void test_laps(void)
 	}
 }
 
-static void test_seek(void)
+TEST(test_seek, "records and times are found")
 {
 	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
 	EQUAL(record(0, 1000, 1000), 0);
@@ -212,7 +208,7 @@ static void test_seek(void)
 }
 
 /* As many as are asked for, and of a ring not those that it has overwritten. */
-static void test_newest(void)
+TEST(test_newest, "the newest records are found")
 {
 	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
 	EQUAL(open_reader(), 0);
@@ -233,7 +229,7 @@ static void test_newest(void)
 	CHECK(is_next(recording.first_record, 0, 0));
 }
 
-static void test_append(void)
+TEST(test_append, "what is appended follows")
 {
 	EQUAL(open_stream(0), 0);
 	EQUAL(record(0, 10, 3000), 0);
@@ -280,7 +276,7 @@ static pid_t start_writer(uint32_t flags, uint64_t from, uint64_t to, useconds_t
 	_exit(5);
 }
 
-static void test_kill(void)
+TEST(test_kill, "a program that was killed leaves its recording")
 {
 	int how;
 
@@ -307,7 +303,7 @@ static bool has_ended(pid_t child)
 }
 
 /* As many records as there is room for where each is flushed before the next one. */
-static void test_follow(void)
+TEST(test_follow, "a reader follows another process")
 {
 	pid_t writer;
 	int how;
@@ -331,7 +327,7 @@ static void test_follow(void)
 }
 
 /* A reader that is too slow for a ring is told how much it has missed. */
-static void test_lapped(void)
+TEST(test_lapped, "a reader that is too slow is told")
 {
 	struct chario_record is;
 	uint64_t expected = 1;
@@ -352,7 +348,7 @@ static void test_lapped(void)
 }
 
 /* What is damaged is passed over and counted, all else is found. */
-static void test_damage(void)
+TEST(test_damage, "damage is passed over")
 {
 	static const unsigned char junk[SEGMENT];
 	uint64_t from = lab_area_offset(store);
@@ -389,7 +385,7 @@ static void test_damage(void)
 }
 
 /* The search reads as many headers as the logarithm says, not as many as there are. */
-static void test_search(void)
+TEST(test_search, "the search is a logarithm")
 {
 	static const uint64_t counts[] = { 1, 100, 2047, 2048, 3000, 4095, 4096, 4097, 6000, 9000 };
 	struct log_disk *disk;
@@ -415,18 +411,4 @@ static void test_search(void)
 	log_disk_destroy(disk);
 }
 
-static const struct tap_test tests[] = {
-	{ "an empty recording has no record", test_empty },
-	{ "a ring is found at any place", test_laps },
-	{ "records and times are found", test_seek },
-	{ "the newest records are found", test_newest },
-	{ "what is appended follows", test_append },
-	{ "a program that was killed leaves its recording", test_kill },
-	{ "a reader follows another process", test_follow },
-	{ "a reader that is too slow is told", test_lapped },
-	{ "a record that is longer than a ring is refused", test_too_long },
-	{ "damage is passed over", test_damage },
-	{ "the search is a logarithm", test_search },
-};
-
-TAP_MAIN(tests, before, after)
+TEST_MAIN(before, after)

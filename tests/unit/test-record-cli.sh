@@ -82,14 +82,11 @@ records 0 cam --size 32M
 says 'ended          the source has ended' 'records        153' '10000001 bytes' \
 	'lost           0 records, 0 bytes, in 0 gaps'
 replays source cam
-gives 0 ls
-says 'stream'
+gives 0 ls :: 'stream'
 gives 0 replay cam -o copy
 cmp -s source copy || note "replay -o differs"
-gives 1 replay cam -o copy
-says 'is there already'
-gives 1 replay cam -o /dev/chardisk98765
-says 'there is no such disk (ENODEV)'
+gives 1 replay cam -o copy :: 'is there already'
+gives 1 replay cam -o /dev/chardisk98765 :: 'there is no such disk (ENODEV)'
 claim "what comes from a pipe is recorded and replayed"
 
 format 64M
@@ -125,8 +122,7 @@ gives 0 stat --store store cam
 says 'recorded         98 records, 1000000 bytes' 'first record     number 0, 20' \
 	'last record      number 97, 20' 'segment          64 KiB' 'end              closed' 'closed last      20'
 gives 0 create plain 64k
-gives 0 ls -l
-says 'RECORDS' '98       976.6 KiB' '64 KiB   closed' 'plain'
+gives 0 ls -l :: 'RECORDS' '98       976.6 KiB' '64 KiB   closed' 'plain'
 gives 0 ls --long --json cam
 has records 98 segment_bytes 65536 missing_records 0
 says '"state": "closed"'
@@ -139,11 +135,9 @@ head -c "$(wc -c <there)" source | cmp -s - there || note "what is left differs"
 says '20 records missing beside the 78 that were read'
 gives 0 stat --store store cam
 says 'missing          20 records' 'end              damaged' 'closed last      20'
-gives 0 ls -l cam
-says 'damaged'
+gives 0 ls -l cam :: 'damaged'
 dd if=/dev/zero of=store bs=4k seek=$((offset / 4096)) count=1024 conv=notrunc 2>/dev/null
-gives 0 ls -l cam
-says 'damaged'
+gives 0 ls -l cam :: 'damaged'
 grep -q 1970 said && note "a time of no record: $(cat said)"
 claim "it is told what a recording holds, and what is missing at its end"
 
@@ -155,16 +149,11 @@ gives 0 record frames --dry-run --record 3110400 --json
 has records 50 segment_bytes 3112960 bytes 155520000
 gives 0 record other --size 100M --dry-run --record 8294400
 says 'records        12 records of 8294400 bytes fit'
-gives 1 record other --dry-run
-says 'there is no area "other"' '--size SIZE'
-gives 2 record frames --dry-run --append
-says 'leave --append away'
-gives 2 record frames --append --force
-says 'give one of them'
-gives 1 create short 100k --record 64k
-says 'no recording fits into 100 KiB'
-gives 2 create other 1M --record 0
-says '"0" is not a size from 1 to 64M'
+gives 1 record other --dry-run :: 'there is no area "other"' '--size SIZE'
+gives 2 record frames --dry-run --append :: 'leave --append away'
+gives 2 record frames --append --force :: 'give one of them'
+gives 1 create short 100k --record 64k :: 'no recording fits into 100 KiB'
+gives 2 create other 1M --record 0 :: '"0" is not a size from 1 to 64M'
 gives 1 rm short
 bytes 42000000 >source
 records 0 frames --record 2100000 --json
@@ -296,18 +285,15 @@ wait $! || note "unix: $(cat said)"
 printf abcdef >expected
 replays expected cam
 [ -e socket ] && note "the socket is left"
-gives 1 record cam --force --from unix:no/folder
-says 'cannot make the socket'
+gives 1 record cam --force --from unix:no/folder :: 'cannot make the socket'
 port=$(free_port)
 "$chario" record --late-ms 600000 cam --force --from "tcp::$port" >said 2>&1 &
 recorder=$!
 send tcp "$port" abcdef
 wait $recorder || note "tcp: $(cat said)"
 replays expected cam
-gives 1 record cam --force --from "tcp:127.0.0.1:$port"
-says 'cannot use' 'Connection refused'
-gives 1 record cam --force --from nosuch
-says 'No such file or directory'
+gives 1 record cam --force --from "tcp:127.0.0.1:$port" :: 'cannot use' 'Connection refused'
+gives 1 record cam --force --from nosuch :: 'No such file or directory'
 claim "sockets of all kinds are sources"
 
 format 64M
@@ -367,11 +353,9 @@ seconds=@$((time / 1000000000)).$(printf '%09d' $((time % 1000000000)))
 cat first later | cmp -s - whole || note "--from-time differs: $(cat later)"
 gives 0 replay cam --from-time '2000-01-01 00:00:00' --to-time '2000-01-01T00:00:01.5'
 [ -s said ] && note "a time before the recording: $(cat said)"
-gives 2 replay cam --from-time @5 --to-time @3
-says '--to-time "@3" is before --from-time "@5"'
+gives 2 replay cam --from-time @5 --to-time @3 :: '--to-time "@3" is before --from-time "@5"'
 for time in yesterday @ + 12 2026-11-22 @5x @5. '+1.x'; do
-	gives 2 replay cam --from-time "$time"
-	says 'is not a time'
+	gives 2 replay cam --from-time "$time" :: 'is not a time'
 done
 claim "replay chooses by time and number"
 
@@ -383,8 +367,7 @@ printf 'line 2\nline 3\n' | cmp -s - last || note "tail -n 2: $(cat last)"
 "$chario" tail cam | cmp -s - source || note "tail differs"
 gives 0 tail cam -n 0
 [ -s said ] && note "tail -n 0: $(cat said)"
-gives 0 tail cam --json -n 1
-says '"sequence":2'
+gives 0 tail cam --json -n 1 :: '"sequence":2'
 claim "tail prints the newest records"
 
 format 64M
@@ -397,10 +380,8 @@ echo 'line 1' >&3
 until "$chario" tail cam 2>/dev/null | grep -q 'line 1'; do kill -0 $recorder || break; done
 "$chario" tail --follow cam >followed 2>follow-said 3>&- &
 follower=$!
-gives 1 rm cam
-says 'the area is open elsewhere'
-gives 1 record cam --append </dev/null
-says EBUSY
+gives 1 rm cam :: 'the area is open elsewhere'
+gives 1 record cam --append </dev/null :: EBUSY
 echo 'line 2' >&3
 until grep -q 'line 2' followed; do kill -0 $follower || break; done
 exec 3>&-
@@ -434,10 +415,8 @@ claim "a recording that was killed is there, and goes on"
 
 format 64M
 gives 0 create plain 1M
-gives 1 replay plain
-says 'holds no recording'
-gives 1 tail nosuch
-says 'no such area'
+gives 1 replay plain :: 'holds no recording'
+gives 1 tail nosuch :: 'no such area'
 bytes 3000000 >source
 records 0 cam --size 16M
 for verb in 'get cam file' 'cat cam'; do
@@ -448,15 +427,12 @@ for verb in 'get cam file' 'cat cam'; do
 done
 gives 1 put source cam
 says '"cam" holds a recording' '--force replaces it' 'chario record --append goes on with it'
-gives 0 put --force source cam
-says 'the recording in "cam" is replaced'
+gives 0 put --force source cam :: 'the recording in "cam" is replaced'
 gives 0 rm cam
 records 0 cam --size 16M
 says 'lost           0 records, 0 bytes, in 0 gaps'
-gives 2 replay -n 0 cam
-says '"0" is not a number of records from 1'
-gives 1 resize cam 32M
-says 'holds a recording'
+gives 2 replay -n 0 cam :: '"0" is not a number of records from 1'
+gives 1 resize cam 32M :: 'holds a recording'
 "$chario" replay cam >/dev/full 2>said && note "replay to a full disk passes"
 says 'no room is left for "standard output"'
 [ "$(wc -l <said)" = 1 ] || note "said more than once: $(cat said)"

@@ -3,17 +3,12 @@
  * Recorders and what their sources give: datagrams, packets, events, losses, and what waits
  * in the kernel at the end.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "recorder-rig.h"
 #include "stream/source.h"
@@ -68,7 +63,7 @@ static int (*const makers[])(void) = { make_udp, make_dgram, make_seqpacket, mak
 #define WHOLE_MAKERS 4U
 
 /* The descriptor decides, and not the flag, that its units are records. */
-static void test_units(void)
+TEST(test_units, "datagrams and packets are records")
 {
 	recorder.record_bytes = RECORD + RECORD / 2;
 	recorder.limit_bytes = 10 * RECORD;
@@ -83,7 +78,7 @@ static void test_units(void)
 }
 
 /* One that is too long is lost; one that is empty is no end. */
-static void test_odd_units(void)
+TEST(test_odd_units, "datagrams that are too long or empty")
 {
 	static const char memory[RECORD + 1];
 
@@ -116,7 +111,7 @@ static int give_packets(const struct chario_recorder *now, void *data)
 }
 
 /* The writer of a pipe begins to write packets behind bytes that have filled a record. */
-static void test_later_packets(void)
+TEST(test_later_packets, "packets behind bytes of a pipe")
 {
 	recorder.progress = give_packets;
 	recorder.limit_bytes = 3 * RECORD;
@@ -131,7 +126,7 @@ static void test_later_packets(void)
 }
 
 /* A look at a pipe that has no room is an error, and leaves nothing behind for the next one. */
-static void test_no_look(void)
+TEST(test_no_look, "a pipe that cannot be looked at")
 {
 	struct stream_source source;
 
@@ -148,7 +143,7 @@ static void test_no_look(void)
 }
 
 /* A peer that has gone, or a socket that is shut down, is the end. */
-static void test_end_of_datagrams(void)
+TEST(test_end_of_datagrams, "datagrams end with the peer")
 {
 	EQUAL(make_seqpacket(), 0);
 	EQUAL(send(ends[1], "", 0, 0), 0);
@@ -165,7 +160,7 @@ static void test_end_of_datagrams(void)
 }
 
 /* A device refuses a read without room for a whole event. */
-static void test_events(void)
+TEST(test_events, "events of a device are records")
 {
 	recorder.record_bytes = 4;
 	recorder.limit_bytes = 8;
@@ -180,7 +175,7 @@ static void test_events(void)
 }
 
 /* More events wait than a record has room for: they become several records. */
-static void test_many_events(void)
+TEST(test_many_events, "more events than a record has room for")
 {
 	char name[] = "/tmp/chario-events-XXXXXX";
 	int file = mkstemp(name);
@@ -202,7 +197,7 @@ static void test_many_events(void)
 }
 
 /* Lines of the kernel's log have numbers, which show how many were overwritten. */
-static void test_log(void)
+TEST(test_log, "overwritten lines of the kernel's log")
 {
 	static const char *const lines[] = { "6,41,10,-;a", "6,42,11,-;b", "12,46,12,c;c", "x" };
 	static const uint64_t lost[] = { 0, 0, 3, 0 };
@@ -230,7 +225,7 @@ static int next_descriptor(void)
 }
 
 /* The recorder closes descriptors that come with a datagram. */
-static void test_descriptors(void)
+TEST(test_descriptors, "descriptors that come with a datagram")
 {
 	int sent[3];
 	union {
@@ -264,7 +259,7 @@ static int stop_at_durable(const struct chario_recorder *now, void *data)
 }
 
 /* An empty datagram is no record and holds no room, so the record before it becomes durable. */
-static void test_empty_datagram(void)
+TEST(test_empty_datagram, "an empty datagram delays no record")
 {
 	struct chario_stream_options timely = rig_small;
 
@@ -282,7 +277,7 @@ static void test_empty_datagram(void)
 }
 
 /* Losses are counted that an empty datagram reports, or none. */
-static void test_losses(void)
+TEST(test_losses, "losses that no later datagram reports")
 {
 	const int least = 1;
 	char memory[RECORD];
@@ -314,7 +309,7 @@ static int stop(const struct chario_recorder *now, void *data)
 }
 
 /* What waits when a recorder ends, by its function or in time, is taken. */
-static void test_drain(void)
+TEST(test_drain, "a drain takes what waits in the kernel")
 {
 	recorder.flags = CHARIO_RECORDER_DRAIN;
 	for (uint64_t i = 0; i < 2 * ALL_MAKERS; i++) {
@@ -339,7 +334,7 @@ static int stop_twice(const struct chario_recorder *now, void *data)
 }
 
 /* When the function ends a drain, what still waits is lost, and counted. */
-static void test_abandon(void)
+TEST(test_abandon, "what waits is counted if a drain is ended")
 {
 	recorder.flags = CHARIO_RECORDER_DRAIN;
 	recorder.progress = stop_twice;
@@ -363,7 +358,7 @@ static int give_and_stop(const struct chario_recorder *now, void *data)
 }
 
 /* A drain ends although the source goes on. */
-static void test_endless(void)
+TEST(test_endless, "a drain of a source that goes on ends")
 {
 	recorder.flags = CHARIO_RECORDER_DRAIN;
 	recorder.progress = give_and_stop;
@@ -415,7 +410,7 @@ static int stop_or_give_up(const struct chario_recorder *now, void *data)
 }
 
 /* An error that poll(2) reports, of a socket without data, is taken and ends nothing. */
-static void test_error_queue(void)
+TEST(test_error_queue, "errors without data end with the drain")
 {
 	int (*const sockets[])(void) = { make_udp, make_tcp };
 
@@ -434,22 +429,4 @@ static void test_error_queue(void)
 	CHECK(rig_holds(0, 4));
 }
 
-static const struct tap_test tests[] = {
-	{ "datagrams and packets are records", test_units },
-	{ "datagrams that are too long or empty", test_odd_units },
-	{ "packets behind bytes of a pipe", test_later_packets },
-	{ "a pipe that cannot be looked at", test_no_look },
-	{ "datagrams end with the peer", test_end_of_datagrams },
-	{ "events of a device are records", test_events },
-	{ "more events than a record has room for", test_many_events },
-	{ "overwritten lines of the kernel's log", test_log },
-	{ "descriptors that come with a datagram", test_descriptors },
-	{ "an empty datagram delays no record", test_empty_datagram },
-	{ "losses that no later datagram reports", test_losses },
-	{ "a drain takes what waits in the kernel", test_drain },
-	{ "what waits is counted if a drain is ended", test_abandon },
-	{ "a drain of a source that goes on ends", test_endless },
-	{ "errors without data end with the drain", test_error_queue },
-};
-
-TAP_MAIN(tests, recorder_begin, recorder_end)
+TEST_MAIN(recorder_begin, recorder_end)

@@ -2,11 +2,7 @@
 /*
  * What is durable, and which writes and flushes make it so.
  */
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "stream/inner.h"
 #include "tap.h"
@@ -18,7 +14,7 @@ static void before(void)
 }
 
 /* Nothing is durable that is only in the cache, or behind what is not written. */
-static void test_durable(void)
+TEST(test_durable, "durable is what a flush has covered, in order")
 {
 	uint64_t from = lab_area_offset(rig.store);
 
@@ -57,7 +53,7 @@ static int record_all(void)
 	return err ? err : rig_close();
 }
 
-static void test_no_cache(void)
+TEST(test_no_cache, "without a cache there is no flush")
 {
 	rig_end();
 	rig_begin(RIG_BYTES, false);
@@ -69,7 +65,7 @@ static void test_no_cache(void)
 		CHECK(rig.disk->entries[i].bytes);
 }
 
-static void test_fua(void)
+TEST(test_fua, "FUA flushes nothing")
 {
 	struct chario_stream_options options = rig_small;
 	const uint64_t from = lab_area_offset(rig.store);
@@ -87,7 +83,7 @@ static void test_fua(void)
 }
 
 /* A program that was killed may have left in the cache what is counted as durable from here on. */
-static void test_append(void)
+TEST(test_append, "who goes on flushes what was there before")
 {
 	struct chario_stream_options options = rig_small;
 
@@ -118,7 +114,7 @@ static int record_segments(uint64_t from, uint64_t to)
 }
 
 /* By themselves flushes come for so many bytes only, before a wait for them and after one. */
-static void test_flush_bytes(void)
+TEST(test_flush_bytes, "flushes come for so many bytes")
 {
 	struct chario_stream_options options = rig_small;
 
@@ -140,7 +136,7 @@ static void test_flush_bytes(void)
 }
 
 /* A full segment is one write; what was not full goes on behind it. */
-static void test_writes(void)
+TEST(test_writes, "a segment is one write")
 {
 	EQUAL(rig_open(&rig_small), 0);
 	log_disk_record(rig.disk);
@@ -158,7 +154,7 @@ static void test_writes(void)
 	EQUAL(rig.disk->entries[rig.disk->nr_entries - 2].bytes, 4096);
 }
 
-static void test_time(void)
+TEST(test_time, "what waits is written by time, and poll tells")
 {
 	struct chario_stream_options options = rig_small;
 	struct pollfd polled;
@@ -212,7 +208,7 @@ static void check_undurable(uint64_t segment, size_t left, uint64_t missing, uin
 }
 
 /* Which records a power cut may take, the batches tell that are left; the end says: none. */
-static void test_undurable(void)
+TEST(test_undurable, "missing records that were not durable are told apart")
 {
 	struct chario_stream_options options = rig_small;
 	unsigned char *image = malloc(rig.disk->bytes);
@@ -342,22 +338,10 @@ static const struct ring rings[] = {
 	{ "kcc", 5200, 1 }, { "ck", 20000, 2 },
 };
 
-static void test_rings(void)
+TEST(test_rings, "of a ring only what was being overwritten is not lost")
 {
 	for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]) && !tap_failed; i++)
 		check_ring(&rings[i]);
 }
 
-static const struct tap_test tests[] = {
-	{ "durable is what a flush has covered, in order", test_durable },
-	{ "without a cache there is no flush", test_no_cache },
-	{ "FUA flushes nothing", test_fua },
-	{ "who goes on flushes what was there before", test_append },
-	{ "flushes come for so many bytes", test_flush_bytes },
-	{ "a segment is one write", test_writes },
-	{ "what waits is written by time, and poll tells", test_time },
-	{ "missing records that were not durable are told apart", test_undurable },
-	{ "of a ring only what was being overwritten is not lost", test_rings },
-};
-
-TAP_MAIN(tests, before, rig_end)
+TEST_MAIN(before, rig_end)

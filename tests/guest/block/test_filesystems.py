@@ -145,8 +145,8 @@ def test_under_load_beside_a_region(rig: Rig, disk: str, system: str) -> None:
     guest.must(f"{kind.make.format(part)} && mkdir -p /run/mnt && mount {part} /run/mnt", LIMIT_S)
     beside = guest.start(["python3", "-c", PRELUDE + BESIDE, f"{disk}p1", str(LIMIT_S)], timeout_s=2 * LIMIT_S)
     guest.must(STRESS, LIMIT_S)
-    fio = f"fio --name=v --directory=/run/mnt --size={6 * LOAD}M --rw=randrw --bsrange=4k-128k --ioengine=libaio --iodepth=16 "
-    fio += "--direct=1 --verify=crc32c --numjobs=2 --fsync=64 --output=/dev/null --fallocate=none"
+    fio = f"fio --name=v --directory=/run/mnt --size={6 * LOAD}M --rw=randrw --bsrange=4k-128k --ioengine=libaio "
+    fio += "--iodepth=16 --direct=1 --verify=crc32c --numjobs=2 --fsync=64 --output=/dev/null --fallocate=none"
     guest.must(fio, LIMIT_S)
     exercise(rig)
     guest.must("sha256sum /run/mnt/fsx? >/run/sums")
