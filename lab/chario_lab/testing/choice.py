@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which guest tests a run has, in which order and groups: a pytest plugin over the marks of the test files.
+"""Which guest tests a run has, and in which order: a pytest plugin over the marks of the test files.
 
 area, kernels         see areas.py
 smoke                 a test, or a file, that runs on each kernel whatever has changed; on the debug kernels, where
@@ -7,8 +7,7 @@ smoke                 a test, or a file, that runs on each kernel whatever has c
 cpus(2)               processors of the file's guests: 2 where it is about queues, races, removal, polling or
                       what each processor has of its own; otherwise 1, which boots in half the time
 stock                 it needs what only Debian's kernels have, such as LVM or programs of 32 bits
-slow                  it takes more than a minute: such files begin first
-xdist_group("waits")  it is idle for more than a third of its time: such files begin first
+slow                  it takes more than a minute, or is idle for more than a third of its time: such files begin first
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 class Choice:
-    """Chooses, sorts and groups the tests of a run."""
+    """Chooses and sorts the tests of a run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._choice: str = config.getoption("--choose")
@@ -53,14 +52,11 @@ class Choice:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Files of other folders are left alone; files that wait begin first, then those that are slow."""
+        """Files of other folders are left alone; files that are slow begin first."""
         wanted = {item: self._wants(item) for item in items}
         config.hook.pytest_deselected(items=[item for item in items if not wanted[item]])
         items[:] = sorted((item for item in items if wanted[item]), key=rank)
         for item in items:
-            # The tests of a file stay together.
-            if not item.get_closest_marker("xdist_group"):
-                item.add_marker(pytest.mark.xdist_group(item.path.stem))
             if self._kernel in RECIPES and item.get_closest_marker("stock"):
                 reason = f"needs what only Debian's kernels have, and {self._kernel} is not one"
                 item.add_marker(pytest.mark.skip(reason))
@@ -81,7 +77,6 @@ class Choice:
         return file.runs_on(self._kernel) and (has_changed or not of_the_lab)
 
 
-def rank(item: pytest.Item) -> tuple[bool, bool, str]:
+def rank(item: pytest.Item) -> tuple[bool, str]:
     """Where a test stands in the order."""
-    group = item.get_closest_marker("xdist_group")
-    return group is None, item.get_closest_marker("slow") is None, item.path.name
+    return item.get_closest_marker("slow") is None, item.path.name

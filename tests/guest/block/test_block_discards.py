@@ -26,7 +26,7 @@ from chario_lab.guest.spec import RegisterFile
 
 pytestmark = [
     pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation"),
-    pytest.mark.kernels("6.12"), pytest.mark.stock, pytest.mark.xdist_group("waits"),
+    pytest.mark.kernels("6.12"), pytest.mark.stock, pytest.mark.slow,
 ]  # fmt: skip
 
 REGISTERS = 0

@@ -22,7 +22,7 @@ from chario_lab.guest.spec import Namespace, Nvme, Throttle
 
 pytestmark = [
     pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation"),
-    pytest.mark.kernels("6.12", "debug"), pytest.mark.cpus(2), pytest.mark.xdist_group("waits"),
+    pytest.mark.kernels("6.12", "debug"), pytest.mark.cpus(2), pytest.mark.slow,
 ]  # fmt: skip
 
 STALLS, GOES = range(2)

@@ -24,7 +24,7 @@ from chario_lab.kernel import Kernel
 
 pytestmark = [
     pytest.mark.area("cli/cmd-export", "cli/target", "kernel/front/block/"), pytest.mark.stock,
-    pytest.mark.xdist_group("waits"),
+    pytest.mark.slow,
 ]  # fmt: skip
 
 HERE, THERE = "10.9.0.1", "10.9.0.2"

@@ -14,7 +14,7 @@ from chario_lab.guest.devices import load_module
 
 pytestmark = [
     pytest.mark.area("kernel/back/loopback/", "kernel/front/", "kernel/queue/"),
-    pytest.mark.kernels("6.12-rt", "debug"), pytest.mark.cpus(2), pytest.mark.xdist_group("waits"),
+    pytest.mark.kernels("6.12-rt", "debug"), pytest.mark.cpus(2), pytest.mark.slow,
 ]  # fmt: skip
 
 SETUP = Setup(drives=(), parameters=None)

@@ -34,7 +34,7 @@ from waiting import until
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.spec import RegisterFile
 
-pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.xdist_group("waits")]
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.slow]
 
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)

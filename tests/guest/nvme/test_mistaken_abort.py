@@ -28,7 +28,7 @@ from waiting import until
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, NullCo, Nvme
 
-pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.xdist_group("waits")]
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.slow]
 
 PAGE, MIB = 4096, 1 << 20
 FUA = 2

@@ -26,7 +26,7 @@ from chario_lab.guest.spec import RegisterFile
 
 pytestmark = [
     pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/complete"),
-    pytest.mark.xdist_group("waits"),
+    pytest.mark.slow,
 ]
 
 REGISTERS = 0

@@ -28,7 +28,7 @@ from chario_lab.guest.spec import RegisterFile
 
 pytestmark = [
     pytest.mark.area("kernel/memory/dmabuf", "kernel/memory/cmb", "kernel/drive/", "kernel/back/nvme/"),
-    pytest.mark.xdist_group("waits"),
+    pytest.mark.slow,
 ]  # fmt: skip
 
 REGISTERS = 0

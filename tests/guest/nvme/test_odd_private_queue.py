@@ -19,7 +19,7 @@ from chario_lab.guest.spec import RegisterFile
 
 pytestmark = [
     pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug"),
-    pytest.mark.xdist_group("waits"),
+    pytest.mark.slow,
 ]  # fmt: skip
 
 REGISTERS = 0

@@ -22,7 +22,7 @@ from chario_lab.guest.spec import Namespace, Nvme
 
 pytestmark = [
     pytest.mark.area("kernel/back/nvme/power", "kernel/disk/pin", "lib/src/device/pin", "cli/cmd-pin"),
-    pytest.mark.cpus(2), pytest.mark.xdist_group("waits"),
+    pytest.mark.cpus(2), pytest.mark.slow,
 ]  # fmt: skip
 
 APST, POWER_STATE, COALESCING, VECTORS, RETRY, CPU, LINK = (1 << place for place in range(7))

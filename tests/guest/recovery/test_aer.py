@@ -18,7 +18,7 @@ from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 
 pytestmark = [
-    pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.cpus(2), pytest.mark.xdist_group("waits"),
+    pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.cpus(2), pytest.mark.slow,
 ]  # fmt: skip
 
 KIB, MIB = 1 << 10, 1 << 20

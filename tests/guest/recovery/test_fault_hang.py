@@ -24,7 +24,7 @@ from chario_lab.guest.spec import Namespace, NullCo, Nvme, Throttle
 pytestmark = [
     pytest.mark.area("kernel/drive/",
                      "kernel/back/nvme/", "kernel/queue/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2),
-    pytest.mark.xdist_group("waits"),
+    pytest.mark.slow,
 ]  # fmt: skip
 
 KIB, MIB = 1 << 10, 1 << 20

@@ -16,7 +16,7 @@ from chario_lab.guest.spec import Namespace, NullCo, Nvme, Throttle
 
 pytestmark = [
     pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/origin"), pytest.mark.kernels("debug"),
-    pytest.mark.xdist_group("waits"),
+    pytest.mark.slow,
 ]  # fmt: skip
 
 SLOW, STALLS = 0, 1

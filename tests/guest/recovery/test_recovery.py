@@ -17,7 +17,7 @@ from chario_lab.guest.spec import Namespace, Nvme, Throttle, root_port_bdf
 
 pytestmark = [
     pytest.mark.area("kernel/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2),
-    pytest.mark.xdist_group("waits"),
+    pytest.mark.slow,
 ]  # fmt: skip
 
 KIB, MIB = 1 << 10, 1 << 20

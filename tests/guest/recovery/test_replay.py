@@ -26,7 +26,7 @@ from chario_lab.guest.spec import RegisterFile
 
 pytestmark = [
     pytest.mark.area("kernel/front/", "kernel/drive/", "kernel/back/nvme/", "kernel/queue/"),
-    pytest.mark.kernels("debug"), pytest.mark.xdist_group("waits"),
+    pytest.mark.kernels("debug"), pytest.mark.slow,
 ]  # fmt: skip
 
 REGISTERS = 0

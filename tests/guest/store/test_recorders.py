@@ -19,7 +19,7 @@ from chario_lab.guest.job import Job
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 
-pytestmark = [pytest.mark.area("lib/src/", "cli/"), pytest.mark.xdist_group("waits")]
+pytestmark = [pytest.mark.area("lib/src/", "cli/"), pytest.mark.slow]
 
 SECONDS = 30
 PERIOD_US = 20_000

@@ -27,7 +27,7 @@ from chario_lab.guest.job import Job
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, RawFile
 
-pytestmark = [pytest.mark.area("lib/src/", "cli/"), pytest.mark.xdist_group("waits")]
+pytestmark = [pytest.mark.area("lib/src/", "cli/"), pytest.mark.slow]
 
 DISK_MIB = 32
 SNAPSHOTS = 100
