@@ -44,7 +44,7 @@ from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest, QemuCrashed
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.kernel import NAMES, Kernel, build_module, get_kernel
-from chario_lab.testing import choice, costs
+from chario_lab.testing import choice
 from chario_lab.testing.areas import cpus_of
 
 TEST_LIMIT_S = 1800
@@ -71,8 +71,7 @@ Launcher = Callable[..., Guest]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """--kernel=NAME chooses what the guests boot; --costs=FILE keeps what each file took; the rest is choice.py's."""
-    costs.add_options(parser)
+    """--kernel=NAME chooses what the guests boot; the rest is choice.py's."""
     choice.add_options(parser)
     parser.addoption(
         "--kernel", default="6.1", metavar="NAME", choices=NAMES, help=f"guests boot it: {', '.join(NAMES)}"
@@ -80,8 +79,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare our marks; choose the tests, and measure what each file takes."""
-    config.pluginmanager.register(costs.Costs(config))
+    """Declare our marks, and choose the tests."""
     for name in NUMBERS:
         if not os.environ.get(name, "1").isdecimal():
             raise pytest.UsageError(f"{name} is a number, not {os.environ[name]!r}")

@@ -13,14 +13,13 @@
 #include <chario/check.h>
 
 #include "device/ops.h"
+#include "store-file.h"
 #include "store/inner.h"
 #include "tap.h"
 
 #define FILE_BYTES (1 << 20)
-#define ALARM_S    240
 #define AREA_BYTES 8192
 
-static char path[] = "/tmp/chario-fence-XXXXXX";
 static unsigned int waits;
 
 static int note_wait(uint64_t patience_ns, void *data)
@@ -31,20 +30,14 @@ static int note_wait(uint64_t patience_ns, void *data)
 
 static void make_store(void)
 {
-	const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 100 };
 	struct chario_store *store;
-	int fd;
 
-	alarm(ALARM_S);
-	strcpy(path + sizeof(path) - 7, "XXXXXX");
-	fd = mkstemp(path);
-	if (fd < 0 || ftruncate(fd, FILE_BYTES) || chario_store_format(path, &layout) ||
-	    chario_store_open(path, O_RDWR, &store) ||
+	make_file_store(FILE_BYTES);
+	if (chario_store_open(path, O_RDWR, &store) ||
 	    chario_store_create(store, "there", AREA_BYTES, 0) ||
 	    chario_store_create(store, "other", AREA_BYTES, 0))
 		abort();
 	chario_store_close(store);
-	close(fd);
 	waits = 0;
 	chario_store_on_wait(note_wait, &waits);
 	/* What the dead leave behind is ours to end. */
@@ -55,7 +48,7 @@ static void make_store(void)
 static void drop_store(void)
 {
 	chario_store_on_wait(NULL, NULL);
-	unlink(path);
+	drop_file();
 }
 
 /* Only the file of the transfers is left. */

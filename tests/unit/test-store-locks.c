@@ -11,31 +11,16 @@
 #include <chario/stream.h>
 #include <chario/view.h>
 
+#include "store-file.h"
 #include "store/inner.h"
 #include "system/sys.h"
 #include "tap.h"
 
 #define FILE_BYTES (1 << 20)
-#define ALARM_S    240
-
-static char path[] = "/tmp/chario-locks-XXXXXX";
 
 static void make_store(void)
 {
-	const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 100 };
-	int fd;
-
-	alarm(ALARM_S);
-	strcpy(path + sizeof(path) - 7, "XXXXXX");
-	fd = mkstemp(path);
-	if (fd < 0 || ftruncate(fd, FILE_BYTES) || chario_store_format(path, &layout))
-		abort();
-	close(fd);
-}
-
-static void drop_store(void)
-{
-	unlink(path);
+	make_file_store(FILE_BYTES);
 }
 
 static bool ends_well(pid_t pid)
@@ -267,4 +252,4 @@ TEST(locks_are_those_of_the_file, "locks are those of the file, not of its path"
 	EQUAL(rename(moved, path), 0);
 }
 
-TEST_MAIN(make_store, drop_store)
+TEST_MAIN(make_store, drop_file)

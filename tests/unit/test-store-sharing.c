@@ -2,8 +2,6 @@
 /*
  * One store, many processes and threads: changed, read and written at once, by
  * some that are killed and some that are stopped in the middle of a change.
- *
- * Nothing here depends on how long something takes; the alarm ends what hangs.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -14,6 +12,7 @@
 
 #include "log-device.h"
 #include "store-crowd.h"
+#include "store-file.h"
 #include "store/inner.h"
 #include "tap.h"
 
@@ -21,26 +20,10 @@
 #define PROCESSES  3
 #define KILLS      30
 #define STOPS      20
-#define ALARM_S    240
-
-static char path[] = "/tmp/chario-sharing-XXXXXX";
 
 static void make_store(void)
 {
-	const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 100 };
-	int fd;
-
-	alarm(ALARM_S);
-	strcpy(path + sizeof(path) - 7, "XXXXXX");
-	fd = mkstemp(path);
-	if (fd < 0 || ftruncate(fd, FILE_BYTES) || chario_store_format(path, &layout))
-		abort();
-	close(fd);
-}
-
-static void drop_store(void)
-{
-	unlink(path);
+	make_file_store(FILE_BYTES);
 }
 
 static void run_process(unsigned int process)
@@ -296,9 +279,9 @@ TEST(a_damaged_note_hides_no_change, "a damaged note of changes hides no change"
 {
 	for (unsigned int changes = 0; changes < 5 && !tap_failed; changes++) {
 		change_behind_damage(changes);
-		drop_store();
+		drop_file();
 		make_store();
 	}
 }
 
-TEST_MAIN(make_store, drop_store)
+TEST_MAIN(make_store, drop_file)

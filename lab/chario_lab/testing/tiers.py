@@ -83,6 +83,7 @@ def guests(setting: Setting, kernel: str, choice: str) -> Stage:
     """Guest tests on a kernel: a worker for each processor, and one more because some files wait."""
     workers = len(os.sched_getaffinity(0)) + 1
     words = ("-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder", "--rerun-show-tracebacks",
+             "--durations=30", "--durations-min=20",
              f"--kernel={kernel}", f"--choose={choice}", f"--base={setting.base}")  # fmt: skip
     return pytest(setting, f"guests {kernel}", *words, GUEST)
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A store in a file, for tests with several processes.  Nothing in them depends on how long
+ * something takes; the alarm ends what hangs.
+ */
+#ifndef CHARIO_STORE_FILE_H
+#define CHARIO_STORE_FILE_H
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <chario/store.h>
+
+#define ALARM_S 240
+
+static char path[] = "/tmp/chario-store-XXXXXX";
+
+/* Make a new file of zeroes at "path". */
+static inline void make_file(off_t bytes)
+{
+	int fd;
+
+	alarm(ALARM_S);
+	strcpy(path + sizeof(path) - 7, "XXXXXX");
+	fd = mkstemp(path);
+	if (fd < 0 || ftruncate(fd, bytes))
+		abort();
+	close(fd);
+}
+
+static inline void make_file_store(off_t bytes)
+{
+	const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 100 };
+
+	make_file(bytes);
+	if (chario_store_format(path, &layout))
+		abort();
+}
+
+static inline void drop_file(void)
+{
+	unlink(path);
+}
+
+#endif /* CHARIO_STORE_FILE_H */
