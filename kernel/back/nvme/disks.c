@@ -364,13 +364,8 @@ static bool make_block(struct chario_nvme *ctrl, struct chario_disk *disk)
 	return false;
 }
 
-/**
- * chario_nvme_disks_make_block() - make the block disks of disks that have come
- * @work: block_work of a controller
- *
- * Context: may sleep.
- */
-void chario_nvme_disks_make_block(struct work_struct *work)
+/* The block_work of &struct chario_nvme. */
+static void make_blocks(struct work_struct *work)
 {
 	struct chario_nvme *ctrl = container_of(to_delayed_work(work),
 						struct chario_nvme, block_work);
@@ -419,6 +414,17 @@ static int scan_disks(struct chario_nvme *ctrl)
 }
 
 /**
+ * chario_nvme_disks_init() - prepare a controller for its disks
+ * @ctrl: a new controller
+ */
+void chario_nvme_disks_init(struct chario_nvme *ctrl)
+{
+	spin_lock_init(&ctrl->disks_lock);
+	INIT_DELAYED_WORK(&ctrl->block_work, make_blocks);
+	ctrl->events.scan = scan_disks;
+}
+
+/**
  * chario_nvme_disks_create() - make a disk of each namespace
  * @ctrl: a controller with live queues
  *
@@ -429,8 +435,6 @@ int chario_nvme_disks_create(struct chario_nvme *ctrl)
 {
 	int ret;
 
-	spin_lock_init(&ctrl->disks_lock);
-	ctrl->events.scan = scan_disks;
 	ctrl->disks = kcalloc(MAX_DISKS, sizeof(*ctrl->disks), GFP_KERNEL);
 	ctrl->refusals = kcalloc(MAX_DISKS, sizeof(*ctrl->refusals), GFP_KERNEL);
 	if (!ctrl->disks || !ctrl->refusals)

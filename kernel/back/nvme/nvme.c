@@ -56,7 +56,6 @@ struct chario_nvme *chario_nvme_create(struct pci_dev *pdev)
 	chario_nvme_health_init(ctrl);
 	chario_nvme_event_init(ctrl);
 	INIT_DELAYED_WORK(&ctrl->link_work, chario_nvme_link_check);
-	INIT_DELAYED_WORK(&ctrl->block_work, chario_nvme_disks_make_block);
 	pci_set_drvdata(pdev, ctrl);
 	return ctrl;
 }

@@ -438,8 +438,8 @@ struct chario_disk *chario_nvme_disk_create(struct chario_nvme *ctrl, u32 nsid,
 					    const struct nvme_id_ns *id);
 
 /* disks.c */
+void chario_nvme_disks_init(struct chario_nvme *ctrl);
 int chario_nvme_disks_create(struct chario_nvme *ctrl);
-void chario_nvme_disks_make_block(struct work_struct *work);
 void chario_nvme_disks_leave(struct chario_nvme *ctrl);
 void chario_nvme_disks_unregister(struct chario_nvme *ctrl);
 void chario_nvme_disks_put(struct chario_nvme *ctrl);

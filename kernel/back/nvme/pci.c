@@ -197,6 +197,7 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ctrl = chario_nvme_create(pdev);
 	if (!ctrl)
 		return -ENOMEM;
+	chario_nvme_disks_init(ctrl);
 	ret = map_registers(ctrl);
 	if (ret)
 		goto err_put;

@@ -27,6 +27,9 @@ CALL_LIMIT_S = 240
 # A user who may do nothing but what the node of a disk lets everybody do, see Rig.open_to_all().
 NOBODY = ("setpriv", "--reuid=65534", "--clear-groups")
 
+# Whether a task has begun to take a drive away, and waits.
+WAITS_TO_UNBIND = r"cat /proc/[0-9]*/stack 2>/dev/null | grep -q ' remove+.*\[chario\]'"
+
 Calls = list[tuple[str, int]]
 
 
@@ -181,6 +184,11 @@ def pull(guest: Guest, drive: int) -> None:
     guest.qmp("stop")
     faults.pull(guest, drive)
     guest.qmp("cont")
+
+
+def unbinding(address: str) -> str:
+    """The command that takes the device at an address from the module."""
+    return f"echo {address} >{PCI}/drivers/chario/unbind"
 
 
 def results(result: Result) -> Calls:

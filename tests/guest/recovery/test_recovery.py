@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from errno import EIO, ENODEV, ETIMEDOUT
 
 import pytest
+from block_side import enable
 from disks import folder
-from rig import Rig, results, uring_results
+from rig import CALL_LIMIT_S, WAITS_TO_UNBIND, Rig, results, unbinding, uring_results
 from shared_guest import FileGuest, Setup
 from traces import TRACING
 from waiting import until
@@ -167,6 +168,29 @@ def test_a_drive_that_comes_back_late(rig: Rig) -> None:
             rig.guest.must([*bus[:-1], f"SECONDARY_BUS={number}"])
     rig.wait_reset(disk)
     assert rig.call(disk, "read,0,4096") == 4096
+
+
+def test_unbinding_while_the_link_is_down(rig: Rig) -> None:
+    """What the page cache of the block disk has is written when the drive is back, for whom nobody waits for ever."""
+    guest, mark = rig.guest, rig.guest.log_mark()
+    block = enable(guest, rig.disk(0))
+    keeper = guest.start(
+        f"exec 5<>{block} && head -c 4096 /dev/zero | tr '\\0' n >&5 && touch /run/open && exec sleep 999"
+    )
+    rig.wait_file("/run/open")
+    bus = f"setpci -s {root_port_bdf(guest.place(0))} SECONDARY_BUS"
+    number = guest.must(bus)
+    faults.fail_link(guest, 0)
+    rig.wait_said(mark, "device recovery failed")
+    guest.must(f"{bus}=ff")
+    job = guest.start(unbinding(rig.address(0)), timeout_s=CALL_LIMIT_S)
+    until(lambda: guest.run(WAITS_TO_UNBIND).rc == 0, "nobody waits")
+    guest.must(f"{bus}={number}")
+    job.wait().check()
+    keeper.kill()
+    keeper.wait()
+    rig.remove("/run/open")
+    guest.must(f"head -c 4096 {rig.disk(0)} | tr -d n | cmp - /dev/null")
 
 
 def test_a_drive_that_is_lost_behind_its_link_is_given_up(rig: Rig) -> None:
