@@ -188,9 +188,9 @@ static int make_first(struct chario_disk *disk)
  * @disk: a registered disk
  *
  * Context: may sleep.
- * Return: 0, also if it is there already; ENODEV if the disk has gone or is about to; EBUSY if somebody was
- * quick to use a part that is claimed; EOPNOTSUPP if its blocks are longer than a page; ENOMEM;
- * an error of chario_tags_get().
+ * Return: 0, also if it is there already; ENODEV if the disk has gone or is about to; EBUSY if
+ * somebody was quick to use a part that is claimed; EOPNOTSUPP if its blocks are longer than a
+ * page; ENOMEM; an error of chario_tags_get().
  */
 int chario_block_enable(struct chario_disk *disk)
 {
