@@ -88,6 +88,6 @@ def test_buffers_fit_the_limit_of_locked_memory(guest: Guest, disk4096: str) -> 
     user = f"ulimit -l 8192 && setpriv --reuid=1000 --regid=1000 --clear-groups {run}"
     settings = f"store={disk4096} area=user"
     said = guest.must(f"{user} {PICTURES} ! chariosink {settings} size={64 * MIB} 2>&1", LIMIT_S)
-    assert re.search(r"There is memory for \d+ buffers of \d+ bytes only, not for 8 of 4194304", said), said
+    assert re.search(r"There is memory for \d+ buffers of \d+ bytes only", said), said
     shown = guest.must(f"{user} -v chariosrc {settings} ! identity silent=false ! fakesink", LIMIT_S)
     assert shown.count("chain   ") == FRAMES
