@@ -58,6 +58,9 @@ struct chario_area_stream {
 int chario_area_open_for(struct chario_store *store, const char *name, enum area_use use,
 			 struct chario_area **area);
 
+/* Remove an area that is open for AREA_ALONE.  Returns 0 or a negative errno. */
+int chario_area_remove(struct chario_area *area);
+
 /*
  * Open an area alone, without waiting.  Returns -EBUSY if others have it open, or if a dead
  * process still has writes on their way.  Call it between the begin and the end of a

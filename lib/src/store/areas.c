@@ -177,15 +177,21 @@ int chario_store_exchange(struct chario_store *store, const char *name, const ch
 	return err ? err : chario_change_entries(store, changes, 2);
 }
 
+int chario_area_remove(struct chario_area *area)
+{
+	struct chario_store *store = area->store;
+	int err = chario_change_begin(store);
+
+	if (err)
+		return err;
+	STORE_CHANGED(store);
+	return chario_area_item(area) ? chario_change_entry(store, area->slot, NULL) : -EUCLEAN;
+}
+
 int chario_store_remove(struct chario_store *store, const char *name)
 {
 	struct chario_area *area CHARIO_SCOPED(chario_area_leave) = NULL;
 	int err = chario_area_open_for(store, name, AREA_ALONE, &area);
 
-	if (!err)
-		err = chario_change_begin(store);
-	if (err)
-		return err;
-	STORE_CHANGED(store);
-	return chario_area_item(area) ? chario_change_entry(store, area->slot, NULL) : -EUCLEAN;
+	return err ? err : chario_area_remove(area);
 }

@@ -50,10 +50,5 @@ int chario_stream_remove_unused(struct chario_store *store, const char *name, ui
 		err = -ENOENT;
 	if (!err)
 		err = chario_stream_check_unused(area);
-	if (!err)
-		err = chario_change_begin(store);
-	if (err)
-		return err;
-	STORE_CHANGED(store);
-	return chario_area_item(area) ? chario_change_entry(store, area->slot, NULL) : -EUCLEAN;
+	return err ? err : chario_area_remove(area);
 }
