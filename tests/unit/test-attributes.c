@@ -4,9 +4,8 @@
  */
 #include <chario/area.h>
 
-#include "log-device.h"
+#include "own-store.h"
 #include "store-exercise.h"
-#include "store-rig.h"
 #include "tap.h"
 
 #define STORE_BYTES (1ULL << 20)
@@ -14,23 +13,11 @@
 /* Bytes that are left for attributes behind the name "a". */
 #define ROOM (CHARIO_STORE_NAME_MAX + 1 - sizeof("a"))
 
-static struct log_disk *disk;
-static struct chario_store *store;
-
-static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 40 };
-
 static void make_store(void)
 {
-	disk = rig_begin(STORE_BYTES, 512, &layout, &store);
+	make_own_store(STORE_BYTES, 512, 40);
 	if (chario_store_create(store, "a", 1, 0) || chario_store_create(store, "b", 1, 0))
 		abort();
-}
-
-static void drop_store(void)
-{
-	chario_store_close(store);
-	store = NULL;
-	log_disk_destroy(disk);
 }
 
 /* Whether an area has this value of a key; NULL for none. */
@@ -198,4 +185,4 @@ TEST(what_is_none_ends_them, "what is no attribute ends them")
 	CHECK(has_all("a", "", 1));
 }
 
-TEST_MAIN(make_store, drop_store)
+TEST_MAIN(make_store, drop_own_store)

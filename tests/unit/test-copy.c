@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "device/ops.h"
-#include "store-rig.h"
+#include "own-store.h"
 #include "tap.h"
 
 #define BLOCK   4096U
@@ -20,8 +20,6 @@
 #define BYTES   (10U * PIECE + 1000U)
 #define STOPPED 77
 
-static struct log_disk *disk;
-static struct chario_store *store;
 static struct chario_area *area;
 static struct chario_device_ops ops;
 static const struct chario_device_ops *real;
@@ -74,10 +72,9 @@ static int create_buffer(struct chario_buffer *buffer, struct chario_buffer_crea
 
 static void before(void)
 {
-	const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 10 };
 	struct chario_device *device;
 
-	disk = rig_begin(4 << 20, 512, &layout, &store);
+	make_own_store(4 << 20, 512, 10);
 	device = chario_store_device(store);
 	real = device->ops;
 	ops = *real;
@@ -101,8 +98,7 @@ static void after(void)
 {
 	disk->faults = (struct log_faults){ 0 };
 	chario_area_close(area);
-	chario_store_close(store);
-	log_disk_destroy(disk);
+	drop_own_store();
 	close(file);
 	free(content);
 }

@@ -6,7 +6,7 @@
  */
 #include "copy/slots.h"
 #include "device/ops.h"
-#include "store-rig.h"
+#include "own-store.h"
 #include "tap.h"
 
 #define PIECE  8192U
@@ -15,8 +15,6 @@
 /* So often it is looked at until the drive is done. */
 #define LOOKS 4U
 
-static struct log_disk *disk;
-static struct chario_store *store;
 static struct chario_area *area;
 static struct copy_slots slots;
 static const struct chario_device_ops *real;
@@ -102,10 +100,9 @@ static int look(const struct chario_buffer *buffer, struct chario_buffer_sync *s
 
 static void before(void)
 {
-	const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 10 };
 	struct chario_device *device;
 
-	disk = rig_begin(1 << 20, 512, &layout, &store);
+	make_own_store(1 << 20, 512, 10);
 	device = chario_store_device(store);
 	real = device->ops;
 	ops = *real;
@@ -127,8 +124,7 @@ static void close_all(void)
 static void after(void)
 {
 	close_all();
-	chario_store_close(store);
-	log_disk_destroy(disk);
+	drop_own_store();
 }
 
 static int finish_oldest(unsigned int *sum)

@@ -4,7 +4,7 @@
  * writes fails, and whatever reached the disk of that.
  */
 #include "store/inner.h"
-#include "store-rig.h"
+#include "own-store.h"
 #include "tap.h"
 
 #define DISK_BYTES  (512U << 10)
@@ -16,20 +16,9 @@
 /* The log; both copies of both blocks; the note. */
 #define WRITES      6
 
-static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 20 };
-
-static struct log_disk *disk;
-static struct chario_store *store;
-
 static void begin(void)
 {
-	disk = rig_begin(DISK_BYTES, 512, &layout, &store);
-}
-
-static void end(void)
-{
-	chario_store_close(store);
-	log_disk_destroy(disk);
+	make_own_store(DISK_BYTES, 512, 20);
 }
 
 static int make_areas(void)
@@ -86,7 +75,7 @@ static void fail_exchange(enum log_reach reach, uint64_t number, uint64_t times)
 	/* The log is what counts. */
 	EQUAL(err, number ? 0 : -EIO);
 	check_both(number > 0);
-	end();
+	drop_own_store();
 }
 
 TEST(test_writes, "names are exchanged or not, whichever write fails")

@@ -5,18 +5,13 @@
  */
 #include <chario/area.h>
 
-#include "store-rig.h"
+#include "own-store.h"
 #include "tap.h"
 
 #define DISK_BYTES (1U << 20)
 
 /* Places of areas that there is memory for at first, less one that is spare. */
 #define MOST 63
-
-static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 100 };
-
-static struct log_disk *disk;
-static struct chario_store *store;
 
 static bool no_memory;
 
@@ -31,14 +26,13 @@ void *reallocarray(void *memory, size_t count, size_t bytes)
 
 static void begin(void)
 {
-	disk = rig_begin(DISK_BYTES, 512, &layout, &store);
+	make_own_store(DISK_BYTES, 512, 100);
 }
 
 static void end(void)
 {
 	no_memory = false;
-	chario_store_close(store);
-	log_disk_destroy(disk);
+	drop_own_store();
 }
 
 /* So many areas more of a block each. */

@@ -6,29 +6,16 @@
 #include <chario/area.h>
 
 #include "store/area-inner.h"
-#include "log-device.h"
-#include "store-rig.h"
+#include "own-store.h"
 #include "tap.h"
 
 #define MIB     (1024ULL * 1024)
 #define BLOCK   4096ULL
 #define STOPPED 77
 
-static struct log_disk *disk;
-static struct chario_store *store;
-
-static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 40 };
-
 static void make_store(void)
 {
-	disk = rig_begin(4 * MIB, 4096, &layout, &store);
-}
-
-static void drop_store(void)
-{
-	chario_store_close(store);
-	store = NULL;
-	log_disk_destroy(disk);
+	make_own_store(4 * MIB, 4096, 40);
 }
 
 static struct chario_area_info info_of(const char *name)
@@ -409,4 +396,4 @@ TEST(empty_disk_has_no_store, "an empty disk has no store")
 	CHECK(is_no_store(log_disk_create(MIB, 512), -ENOMEDIUM));
 }
 
-TEST_MAIN(make_store, drop_store)
+TEST_MAIN(make_store, drop_own_store)

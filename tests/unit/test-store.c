@@ -6,29 +6,16 @@
 #include <chario/area.h>
 
 #include "store/area-inner.h"
-#include "log-device.h"
-#include "store-rig.h"
+#include "own-store.h"
 #include "tap.h"
 
 #define KIB   1024ULL
 #define MIB   (1024ULL * 1024)
 #define BLOCK 4096ULL
 
-static struct log_disk *disk;
-static struct chario_store *store;
-
-static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 40 };
-
 static void make_store(void)
 {
-	disk = rig_begin(4 * MIB, 512, &layout, &store);
-}
-
-static void drop_store(void)
-{
-	chario_store_close(store);
-	store = NULL;
-	log_disk_destroy(disk);
+	make_own_store(4 * MIB, 512, 40);
 }
 
 static uint64_t offset_of(const char *name)
@@ -324,7 +311,7 @@ TEST(area_has_one_writer, "an area has one writer and is not taken away")
 TEST(open_store_is_not_formatted, "an open store is not formatted")
 {
 	struct rig_findings findings = { .quiet = true };
-	struct chario_store_layout again = layout;
+	struct chario_store_layout again = { .size = sizeof(again), .max_areas = 40 };
 
 	EQUAL(rig_format(disk, &again), -EBUSY);
 	EQUAL(rig_check(disk, CHARIO_CHECK_REPAIR, &findings), -EBUSY);
@@ -343,14 +330,18 @@ TEST(layouts_have_rules, "layouts have rules")
 		struct chario_store_layout layout;
 		int err;
 	} cases[] = {
-		{ { .size = sizeof(layout), .flags = 2 }, -EINVAL },
+		{ { .size = sizeof(struct chario_store_layout), .flags = 2 }, -EINVAL },
 		{ { .size = 8, .max_areas = 40 }, -EINVAL },
-		{ { .size = sizeof(layout), .max_areas = (1 << 20) + 1 }, -EINVAL },
-		{ { .size = sizeof(layout), .max_areas = 1 << 20 }, -ENOSPC },
-		{ { .size = sizeof(layout), .alignment_bytes = 2048 }, -EINVAL },
-		{ { .size = sizeof(layout), .alignment_bytes = 3 * BLOCK }, -EINVAL },
-		{ { .size = sizeof(layout), .alignment_bytes = 4 * MIB }, -ENOSPC },
-		{ { .size = sizeof(layout), .alignment_bytes = BLOCK }, 0 },
+		{ { .size = sizeof(struct chario_store_layout), .max_areas = (1 << 20) + 1 },
+		  -EINVAL },
+		{ { .size = sizeof(struct chario_store_layout), .max_areas = 1 << 20 }, -ENOSPC },
+		{ { .size = sizeof(struct chario_store_layout), .alignment_bytes = 2048 },
+		  -EINVAL },
+		{ { .size = sizeof(struct chario_store_layout), .alignment_bytes = 3 * BLOCK },
+		  -EINVAL },
+		{ { .size = sizeof(struct chario_store_layout), .alignment_bytes = 4 * MIB },
+		  -ENOSPC },
+		{ { .size = sizeof(struct chario_store_layout), .alignment_bytes = BLOCK }, 0 },
 	};
 
 	chario_store_close(store);
@@ -389,4 +380,4 @@ TEST(reading_changes_nothing, "reading changes nothing")
 	chario_store_close(reader);
 }
 
-TEST_MAIN(make_store, drop_store)
+TEST_MAIN(make_store, drop_own_store)

@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, OK, USAGE, Machine, MachineKeeper, keep
+from bind_lab import FAILED, OK, USAGE, Machine, MachineKeeper, machine_keeper
 from block_side import is_taken
 from waiting import until
 
 from chario_lab.guest.job import Result
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 pytestmark = [
     pytest.mark.area("kernel/disk/regions", "kernel/front/block/", "kernel/front/confine", "cli/region", "cli/table"),
@@ -26,13 +23,7 @@ DRIVES = (Nvme("small", (Namespace(256),)), Nvme("large", (Namespace(256, 4096),
 MIB = 1 << 20
 AT_ONCE = 4
 TYPE = "62D1C4A5-5B0E-4C2C-9A3F-1C4A7D9E6B08"
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
-    """One guest for this file."""
-    with keep(kernel, module, DRIVES, cpus=cpus) as keeper:
-        yield keeper
+keeper = machine_keeper(DRIVES)
 
 
 @pytest.fixture

@@ -13,16 +13,17 @@ all files, and one file after another has it.  A file sees its own drives only:
 drive 0 is the first of its own.  Between two files the module is unloaded.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rig import PATIENCE, Rig
 from waiting import SETTLE_LIMIT_S, until
 
-from chario_lab.guest import leaks
+from chario_lab.guest import faults, leaks
 from chario_lab.guest.devices import bdf, bind, load_module
 from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest
@@ -289,3 +290,16 @@ class FileGuest:
     def close(self) -> None:
         """The file is over."""
         self._guests.done(self._setup, self._cpus)
+
+
+def throttled_rig(drive: int) -> Any:
+    """The fixture `rig` of a file that stalls this drive: it has its full speed before and after each test."""
+
+    @pytest.fixture
+    def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
+        rig = keeper.get(request)
+        faults.let_go(rig.guest, drive)
+        yield rig
+        faults.let_go(rig.guest, drive)
+
+    return rig

@@ -6,17 +6,13 @@ The guest has udev and no systemd: what udev would have systemd start is run by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from bind_lab import COMMAND_LIMIT_S, KILLED, OK, Machine, MachineKeeper, keep
+from bind_lab import COMMAND_LIMIT_S, KILLED, OK, Machine, MachineKeeper, machine_keeper
 from programs import compile_program
 from waiting import until
 
 from chario_lab.guest.devices import PCI
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 pytestmark = [pytest.mark.area("lib/src/machine/", "cli/cmd-bind", "cli/keep", "packaging/")]
 
@@ -30,13 +26,7 @@ DRIVES = (
 )
 NOTES = "/etc/chario/drives"
 NOTE = "QEMU%20NVMe%20Ctrl_na%5Fm%2Fed"
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
-    """One guest for this file."""
-    with keep(kernel, module, DRIVES, cpus=cpus) as keeper:
-        yield keeper
+keeper = machine_keeper(DRIVES)
 
 
 @pytest.fixture

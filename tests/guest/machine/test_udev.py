@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bind_lab import OK, Machine, MachineKeeper, keep, start_udev
+from bind_lab import OK, Machine, machine_keeper, plain_machine, start_udev
 from disks import attributes
 from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 pytestmark = [pytest.mark.area("packaging/udev/", "lib/src/machine/")]
 
@@ -25,19 +23,8 @@ DRIVES = (
 LINKS, PLACES = "/dev/chardisk/by-id", "/dev/chardisk/by-path"
 MODEL = "nvme-QEMU_NVMe_Ctrl"
 STRANGER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
-    """One guest for this file."""
-    with keep(kernel, module, DRIVES, cpus=cpus) as keeper:
-        yield keeper
-
-
-@pytest.fixture
-def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
-    """The guest, for one test; Linux's driver has all drives."""
-    return keeper.get(request)
+keeper = machine_keeper(DRIVES)
+machine = plain_machine()
 
 
 def bind(machine: Machine, *drives: int) -> None:

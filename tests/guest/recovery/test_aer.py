@@ -7,12 +7,11 @@ of the drive.  That the PCI core gives a drive up for good (a permanent failure)
 is not for x86 to show: only other architectures' recovery says so.
 """
 
-from collections.abc import Iterator
 from errno import ENODEV
 
 import pytest
 from rig import Rig, results, uring_results
-from shared_guest import FileGuest, Setup
+from shared_guest import Setup, throttled_rig
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
@@ -26,15 +25,7 @@ DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()),)), Nvme("other", (Na
 NOT_FATAL, CORRECTED = "COMP_TIME", "BAD_TLP"
 FAILING, OTHER = range(2)
 SETUP = Setup(drives=DRIVES, native_hotplug=True)
-
-
-@pytest.fixture
-def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
-    """The guest, for one test, with a drive at full speed."""
-    rig = keeper.get(request)
-    faults.let_go(rig.guest, FAILING)
-    yield rig
-    faults.let_go(rig.guest, FAILING)
+rig = throttled_rig(FAILING)
 
 
 def test_a_link_is_reset(rig: Rig) -> None:

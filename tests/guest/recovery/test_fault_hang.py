@@ -7,13 +7,12 @@ drive does, where a request that is held otherwise would stop the machine.
 
 import json
 import shlex
-from collections.abc import Iterator
 from errno import ENODEV, ETIMEDOUT
 
 import pytest
 from programs import compile_program
 from rig import CALL_LIMIT_S, Rig, results, uring_results
-from shared_guest import FileGuest, Setup
+from shared_guest import Setup, throttled_rig
 from test_any_size import PRELUDE, PYTHON
 from waiting import until
 
@@ -35,15 +34,7 @@ DRIVES = (
     Nvme("twins", (Namespace(64, backing=Throttle()), Namespace(64))),
 )
 SETUP = Setup(drives=DRIVES)
-
-
-@pytest.fixture
-def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
-    """The guest, for one test, with a drive at full speed."""
-    rig = keeper.get(request)
-    faults.let_go(rig.guest, STALLS)
-    yield rig
-    faults.let_go(rig.guest, STALLS)
+rig = throttled_rig(STALLS)
 
 
 def stalled(rig: Rig) -> str:

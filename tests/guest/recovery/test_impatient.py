@@ -4,12 +4,11 @@
 They may do nothing but read and write the disk.
 """
 
-from collections.abc import Iterator
 from errno import ETIMEDOUT
 
 import pytest
 from rig import NOBODY, Rig
-from shared_guest import FileGuest, Setup
+from shared_guest import Setup, throttled_rig
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, NullCo, Nvme, Throttle
@@ -29,18 +28,10 @@ DRIVES = (
     Nvme("stalls", (Namespace(64, BLOCK, backing=Throttle()),)),
 )
 SETUP = Setup(drives=DRIVES)
+rig = throttled_rig(STALLS)
 READS = [f"read,{BLOCK * i},{BLOCK}" for i in range(CALLS)]
 # Long enough to hand a command over on a slow machine.
 SHORT = "deadline,50"
-
-
-@pytest.fixture
-def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
-    """The guest, for one test, with drives at full speed."""
-    rig = keeper.get(request)
-    faults.let_go(rig.guest, STALLS)
-    yield rig
-    faults.let_go(rig.guest, STALLS)
 
 
 def stalled(rig: Rig, age_ms: int) -> str:
