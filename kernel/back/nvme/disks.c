@@ -5,9 +5,10 @@
  * Each disk has a place, which it keeps until nobody uses it any more.  Namespaces come and go
  * while the drive is bound: when the drive reports it, after a reset, and when an
  * administrator asks for it, event.c compares the list of namespaces with the disks.  A
- * namespace without a disk gets one.  A disk whose namespace has gone loses its node at once,
- * and its place when the last open file has been closed.  The block disk of a new one is made
- * by a work of its own: its partitions are read, for which the drive may need long.
+ * namespace without a disk gets one.  A disk whose namespace has gone, or has become another
+ * one, loses its node at once, and its place at the first comparison after the last open file
+ * has been closed.  The block disk of a new one is made by a work of its own: its partitions
+ * are read, for which the drive may need long.
  *
  * A new disk has its place before it is identified for the last time and published: a reset
  * either comes before that, or checks the disk, too.
@@ -23,9 +24,6 @@
 
 /* The time after which a block disk is tried again that a reset has kept from being made. */
 #define BLOCK_AGAIN	HZ
-
-/* The number of identifiers in the list of active namespaces (5.17.2.2). */
-#define MAX_LISTED	(NVME_IDENTIFY_DATA_SIZE / sizeof(__le32))
 
 /**
  * struct chario_nvme_refusal - a namespace without a disk
@@ -223,13 +221,14 @@ static int publish(struct chario_nvme *ctrl, unsigned int place)
 	return 0;
 }
 
-static int add_all(struct chario_nvme *ctrl, u32 *nsids, struct nvme_id_ns *id)
+static int add_all(struct chario_nvme *ctrl)
 {
-	int i, ret = 0, count = chario_nvme_identify_list(ctrl, nsids, MAX_LISTED);
+	struct chario_nvme_events *events = &ctrl->events;
+	int i, ret = 0, count = chario_nvme_identify_list(ctrl, events->page, events->nsids);
 	unsigned int place;
 
 	for (i = 0; i < count && ret >= 0; i++) {
-		ret = add(ctrl, nsids[i], id, &place);
+		ret = add(ctrl, events->nsids[i], events->page, &place);
 		if (ret > 0)
 			ret = publish(ctrl, place);
 	}
@@ -242,23 +241,6 @@ static int add_all(struct chario_nvme *ctrl, u32 *nsids, struct nvme_id_ns *id)
 	return -ENODEV;
 }
 
-/*
- * Runs a function with memory for a list of namespaces and a description.  Returns ENOMEM or
- * the function's result.
- */
-static int run_with_memory(struct chario_nvme *ctrl,
-			   int (*run)(struct chario_nvme *ctrl, u32 *nsids,
-				      struct nvme_id_ns *id))
-{
-	u32 *nsids = kcalloc(MAX_LISTED, sizeof(*nsids), GFP_KERNEL);
-	struct nvme_id_ns *id = kzalloc(sizeof(*id), GFP_KERNEL);
-	int ret = nsids && id ? run(ctrl, nsids, id) : -ENOMEM;
-
-	kfree(id);
-	kfree(nsids);
-	return ret;
-}
-
 /* Has the disk's node been taken away?  For the work that does so. */
 static bool has_left(const struct chario_disk *disk)
 {
@@ -266,8 +248,8 @@ static bool has_left(const struct chario_disk *disk)
 }
 
 /*
- * Takes away the disks whose namespaces have gone.  Both the check of identities and the
- * list have to say so: a list that is wrong takes no disk away.
+ * Takes away the disks that the check of identities has lost: their namespaces have gone, or
+ * are others now, which get new disks.  A list that is wrong takes no disk away.
  */
 static void take_away(struct chario_nvme *ctrl, const u32 *nsids, unsigned int count)
 {
@@ -278,11 +260,11 @@ static void take_away(struct chario_nvme *ctrl, const u32 *nsids, unsigned int c
 
 		if (!disk)
 			continue;
-		if (!has_left(disk) && READ_ONCE(disk->removed) &&
-		    !is_listed(nsids, count, disk->namespace_id)) {
-			dev_info(&ctrl->pdev->dev,
-				 "%s: taken away, namespace %u is not there any more\n",
-				 dev_name(&disk->dev), disk->namespace_id);
+		if (!has_left(disk) && READ_ONCE(disk->removed)) {
+			dev_info(&ctrl->pdev->dev, "%s: taken away, namespace %u is %s\n",
+				 dev_name(&disk->dev), disk->namespace_id,
+				 is_listed(nsids, count, disk->namespace_id) ?
+				 "another one now" : "not there any more");
 			chario_disk_unregister(disk);
 			chario_nvme_power_remove(ctrl, disk->namespace_id);
 		}
@@ -331,7 +313,10 @@ static int add_late(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
 	if (ret <= 0)
 		return ret;
 	ret = chario_nvme_identity_look(ctrl, place, nsid, id, &same);
-	if (ret || !same)
+	/* A namespace that is another one already is examined again. */
+	if (!ret && !same)
+		ret = -EAGAIN;
+	if (ret)
 		leave_place(ctrl, place, false);
 	else
 		ret = publish(ctrl, place);
@@ -353,8 +338,7 @@ static bool make_block(struct chario_nvme *ctrl, struct chario_disk *disk)
 	int ret = chario_disk_set_block(disk, true);
 
 	/* The drive is being reset. */
-	if (ret == -EAGAIN || ret == -ECANCELED ||
-	    (ret && READ_ONCE(ctrl->drive.state) == CHARIO_DRIVE_RECOVERING))
+	if (chario_nvme_is_cut_off(ctrl, ret))
 		return !READ_ONCE(ctrl->drive.leaves);
 	WRITE_ONCE(disk->wants_block, false);
 	/* A disk that has gone needs none. */
@@ -385,9 +369,11 @@ static void make_blocks(struct work_struct *work)
 		queue_delayed_work(system_unbound_wq, &ctrl->block_work, BLOCK_AGAIN);
 }
 
-static int scan(struct chario_nvme *ctrl, u32 *nsids, struct nvme_id_ns *id)
+static int scan(struct chario_nvme *ctrl)
 {
-	int i, ret = 0, count = chario_nvme_identify_list(ctrl, nsids, MAX_LISTED);
+	struct chario_nvme_events *events = &ctrl->events;
+	u32 *nsids = events->nsids;
+	int i, ret = 0, count = chario_nvme_identify_list(ctrl, events->page, nsids);
 
 	if (count < 0)
 		return count;
@@ -395,16 +381,16 @@ static int scan(struct chario_nvme *ctrl, u32 *nsids, struct nvme_id_ns *id)
 	forget_refusals(ctrl, nsids, count);
 	take_away(ctrl, nsids, count);
 	/* The work ends early when the drive is being removed. */
-	for (i = 0; i < count && !ret && READ_ONCE(ctrl->events.on); i++)
-		if (!has_disk(ctrl, nsids[i]))
-			ret = add_late(ctrl, nsids[i], id);
+	for (i = 0; i < count && !ret && READ_ONCE(events->on); i++)
+		if (!READ_ONCE(ctrl->drive.leaves) && !has_disk(ctrl, nsids[i]))
+			ret = add_late(ctrl, nsids[i], events->page);
 	return ret;
 }
 
 /* The scan of &struct chario_nvme_events. */
 static int scan_disks(struct chario_nvme *ctrl)
 {
-	int ret = run_with_memory(ctrl, scan);
+	int ret = scan(ctrl);
 
 	if (ret)
 		dev_warn_ratelimited(&ctrl->pdev->dev,
@@ -440,7 +426,7 @@ int chario_nvme_disks_create(struct chario_nvme *ctrl)
 	if (!ctrl->disks || !ctrl->refusals)
 		return -ENOMEM;
 	ret = chario_nvme_identity_alloc(ctrl, MAX_DISKS);
-	return ret ?: run_with_memory(ctrl, add_all);
+	return ret ?: add_all(ctrl);
 }
 
 /**

@@ -118,8 +118,7 @@ static void look_for_namespaces(struct chario_nvme *ctrl)
 {
 	int ret = look_at_namespaces(ctrl);
 
-	if (ret == -EAGAIN || ret == -ECANCELED ||
-	    (ret && READ_ONCE(ctrl->drive.state) == CHARIO_DRIVE_RECOVERING))
+	if (chario_nvme_is_cut_off(ctrl, ret))
 		WRITE_ONCE(ctrl->events.rescan, true);
 	WRITE_ONCE(ctrl->events.result, ret);
 }
@@ -278,8 +277,9 @@ void chario_nvme_event_restart(struct chario_nvme *ctrl)
  * chario_nvme_event_rescan() - check the namespaces, although the drive has reported nothing
  * @ctrl: a controller that waits for events
  *
- * A reset of the controller is waited for.  One of its link is not: that may need the lock of the
- * device, which somebody may hold who waits for the caller.
+ * A reset of the controller is waited for, also if the check itself asks for it.  One of its
+ * link is not: that may need the lock of the device, which somebody may hold who waits for the
+ * caller.
  *
  * Context: may sleep, for as long as admin commands and resets take.
  * Return: 0; EAGAIN if the drive's link is being reset, and the check comes after that; ENODEV if
@@ -300,6 +300,7 @@ int chario_nvme_event_rescan(struct chario_nvme *ctrl)
 		flush_delayed_work(&ctrl->events.work);
 		if (!READ_ONCE(ctrl->events.rescan))
 			return READ_ONCE(ctrl->events.result);
+		flush_work(&ctrl->drive.recover_work);
 		ret = chario_drive_lock_live(&ctrl->drive);
 		if (ret)
 			return ret;

@@ -223,12 +223,11 @@ int chario_nvme_identify_again(struct chario_nvme *ctrl,
  * Copies the identifiers of a list, which ends with a 0.  An identifier that is listed
  * twice is copied once; the identifier that stands for all namespaces is left out.
  */
-static int take_list(struct chario_nvme *ctrl, const __le32 *list, u32 *nsids,
-		     unsigned int max)
+static int take_list(struct chario_nvme *ctrl, const __le32 *list, u32 *nsids)
 {
 	unsigned int i, place, count = 0;
 
-	for (i = 0; i < max && list[i]; i++) {
+	for (i = 0; i < CHARIO_NVME_MAX_LISTED && list[i]; i++) {
 		u32 nsid = le32_to_cpu(list[i]);
 
 		for (place = 0; place < count && nsids[place] != nsid; place++)
@@ -246,33 +245,27 @@ static int take_list(struct chario_nvme *ctrl, const __le32 *list, u32 *nsids,
 /**
  * chario_nvme_identify_list() - list the active namespaces
  * @ctrl: an identified controller
- * @nsids: array that is filled with their identifiers
- * @max: length of @nsids, up to 1024
+ * @page: scratch memory for an answer of the drive, NVME_IDENTIFY_DATA_SIZE bytes
+ * @nsids: array of CHARIO_NVME_MAX_LISTED, filled with their identifiers
  *
  * Controllers of version 1.0 have no list: for them this returns all identifiers.
  *
- * Return: number of namespaces; ENOMEM; or an error of chario_nvme_admin_run().
+ * Return: number of namespaces, or an error of chario_nvme_admin_run().
  */
-int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
-			      unsigned int max)
+int chario_nvme_identify_list(struct chario_nvme *ctrl, void *page, u32 *nsids)
 {
-	__le32 *list = kzalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
 	unsigned int i;
 	int ret;
 
-	if (!list)
-		return -ENOMEM;
-	ret = identify(ctrl, NVME_ID_CNS_NS_ACTIVE_LIST, 0, list,
-		       NVME_IDENTIFY_DATA_SIZE);
-	if (ret == -EOPNOTSUPP) {
-		for (i = 0; i < min(max, ctrl->nn); i++)
-			nsids[i] = i + 1;
-		ret = i;
-	} else if (!ret) {
-		ret = take_list(ctrl, list, nsids, max);
-	}
-	kfree(list);
-	return ret;
+	memset(page, 0, NVME_IDENTIFY_DATA_SIZE);
+	ret = identify(ctrl, NVME_ID_CNS_NS_ACTIVE_LIST, 0, page, NVME_IDENTIFY_DATA_SIZE);
+	if (!ret)
+		return take_list(ctrl, page, nsids);
+	if (ret != -EOPNOTSUPP)
+		return ret;
+	for (i = 0; i < min(CHARIO_NVME_MAX_LISTED, ctrl->nn); i++)
+		nsids[i] = i + 1;
+	return i;
 }
 
 /**

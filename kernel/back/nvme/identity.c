@@ -54,8 +54,10 @@ int chario_nvme_identity_alloc(struct chario_nvme *ctrl, unsigned int count)
 	 * once.
 	 */
 	ctrl->events.page = kmalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
-	return ctrl->identities && ctrl->identify_page && ctrl->events.page ?
-	       0 : -ENOMEM;
+	ctrl->events.nsids = kcalloc(CHARIO_NVME_MAX_LISTED, sizeof(*ctrl->events.nsids),
+				     GFP_KERNEL);
+	return ctrl->identities && ctrl->identify_page && ctrl->events.page &&
+	       ctrl->events.nsids ? 0 : -ENOMEM;
 }
 
 /**
@@ -68,9 +70,11 @@ void chario_nvme_identity_free(struct chario_nvme *ctrl)
 	kfree(ctrl->identities);
 	kfree(ctrl->identify_page);
 	kfree(ctrl->events.page);
+	kfree(ctrl->events.nsids);
 	ctrl->identities = NULL;
 	ctrl->identify_page = NULL;
 	ctrl->events.page = NULL;
+	ctrl->events.nsids = NULL;
 }
 
 /**
@@ -146,7 +150,7 @@ int chario_nvme_identity_look(struct chario_nvme *ctrl, unsigned int index, u32 
 static void identity_lose(struct chario_nvme *ctrl, struct chario_disk *disk)
 {
 	dev_err(&ctrl->pdev->dev,
-		"%s: namespace %u has another size, format or identifier, or has gone; calls give ENODEV; unbind the drive and bind it again\n",
+		"%s: namespace %u has another size, format or identifier, or has gone; calls give ENODEV; a write to rescan_controller in sysfs looks for what is there now\n",
 		dev_name(&disk->dev), disk->namespace_id);
 	chario_disk_lose(disk);
 }

@@ -55,6 +55,9 @@
 /* The largest number of entries of an I/O queue. */
 #define CHARIO_NVME_MAX_DEPTH	1024
 
+/* The number of identifiers in the list of active namespaces (5.17.2.2). */
+#define CHARIO_NVME_MAX_LISTED	1024U
+
 /*
  * The number of failed commands that are noted while the log is busy; a power of two.
  */
@@ -168,7 +171,8 @@ struct chario_nvme_health {
  * @scan: function of disks.c that makes disks of namespaces that have come, and takes away
  *	those of namespaces that have gone.  The disks have been checked; only @work calls it.
  *	Returns 0 or -errno
- * @page: memory for answers of the drive; only @work uses it
+ * @page: memory for answers of the drive; only @work and probe() use it
+ * @nsids: memory for the list of active namespaces; the same
  * @work: attends to events
  */
 struct chario_nvme_events {
@@ -182,6 +186,7 @@ struct chario_nvme_events {
 	unsigned long earliest;
 	int (*scan)(struct chario_nvme *ctrl);
 	void *page;
+	u32 *nsids;
 	struct delayed_work work;
 };
 
@@ -403,6 +408,13 @@ static inline struct chario_disk *chario_nvme_disks_get(struct chario_nvme *ctrl
 	return disk;
 }
 
+/* Tells if a reset has cut off what has this result, and it is to be repeated. */
+static inline bool chario_nvme_is_cut_off(const struct chario_nvme *ctrl, int ret)
+{
+	return ret == -EAGAIN || ret == -ECANCELED ||
+	       (ret && READ_ONCE(ctrl->drive.state) == CHARIO_DRIVE_RECOVERING);
+}
+
 /* Returns to the start of both rings; the phase bit of the first round is 1. */
 static inline void chario_nvme_queue_rewind(struct chario_nvme_queue *nq)
 {
@@ -464,8 +476,7 @@ void chario_nvme_cmb_enable(struct chario_nvme *ctrl);
 int chario_nvme_identify_ctrl(struct chario_nvme *ctrl);
 int chario_nvme_identify_again(struct chario_nvme *ctrl,
 			       struct nvme_id_ctrl *id);
-int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
-			      unsigned int max);
+int chario_nvme_identify_list(struct chario_nvme *ctrl, void *page, u32 *nsids);
 int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
 			    struct nvme_id_ns *id, u16 *status);
 int chario_nvme_identify_command_set(struct chario_nvme *ctrl, u32 nsid, void *page,
