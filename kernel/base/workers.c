@@ -70,7 +70,7 @@ static void run_errand(struct work_struct *work)
  *	devices
  * @argument: argument of the function
  *
- * Context: may sleep; not from a worker.
+ * Context: may sleep; not from work of the workqueue that runs the function.
  * Return: what the function returns.
  */
 int chario_workers_run(int (*function)(void *argument), void *argument)

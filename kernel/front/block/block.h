@@ -110,7 +110,7 @@ bool chario_claim_forbids(const struct chario_disk *disk, struct request *rq);
 int chario_claims_hold(struct chario_disk *disk);
 void chario_claims_let_go(struct chario_disk *disk);
 bool chario_claims_forbid_open(const struct chario_disk *disk);
-bool chario_claims_hold_any(const struct chario_disk *disk);
+bool chario_claims_are_holding(const struct chario_disk *disk);
 void chario_claims_follow(struct work_struct *work);
 
 /* front/block/hold.c */

@@ -23,15 +23,15 @@
  * @entry: entry in the list of the claims of the disk
  * @rcu: the claim is freed when no request is being held against it any more
  * @holding: the part, and what is held of the block disk because of it
- * @has_told: 1 if the administrator has been told of a refused request
- * @is_contested: true if the administrator has been told that somebody else has a partition
+ * @refusal_logged: 1 if the administrator has been told of a refused request
+ * @conflict_logged: true if the administrator has been told that somebody else has a partition
  */
 struct chario_claim {
 	struct list_head entry;
 	struct rcu_head rcu;
 	struct chario_holding holding;
-	int has_told;
-	bool is_contested;
+	int refusal_logged;
+	bool conflict_logged;
 };
 
 /* The time after which a claim tries again to hold a partition that it could not. */
@@ -48,7 +48,7 @@ static bool touches(const struct chario_claim *claim, sector_t sector, u64 bytes
 static void warn(const struct chario_disk *disk, struct chario_claim *claim,
 		 const struct bio *bio)
 {
-	if (!xchg(&claim->has_told, 1))
+	if (!xchg(&claim->refusal_logged, 1))
 		dev_warn(&disk->dev,
 			 "a change of %u bytes at %llu on the block disk was refused: a character disk is open for writing there\n",
 			 bio->bi_iter.bi_size,
@@ -198,7 +198,7 @@ static void leave(struct chario_claim *claim, struct chario_disk *disk)
  *
  * Context: may sleep; under disk->node_lock.
  * Return: 0; EBUSY if somebody uses a partition that the part touches, or the whole block
- * disk; EINTR on a fatal signal; ENOMEM.
+ * disk; ENXIO if the block disk is being taken away; EINTR on a fatal signal; ENOMEM.
  */
 int chario_claim_take(struct chario_node *node)
 {
@@ -247,7 +247,7 @@ void chario_claim_drop(struct chario_node *node)
  * @disk: the disk
  *
  * Context: may sleep; under disk->node_lock.
- * Return: 0; EBUSY if somebody uses what is claimed; ENOMEM.
+ * Return: 0; EBUSY if somebody uses what is claimed; ENXIO; ENOMEM.
  */
 int chario_claims_hold(struct chario_disk *disk)
 {
@@ -277,8 +277,8 @@ void chario_claims_let_go(struct chario_disk *disk)
 }
 
 /**
- * chario_claims_forbid_open() - tell if somebody is about to hold what has been a partition, at
- * a place that is claimed
+ * chario_claims_forbid_open() - tell if a removed partition in the part of a claim is about to be
+ * opened exclusively
  * @disk: the disk
  *
  * That program has looked it up before the claim was taken, and the partition table has been
@@ -293,8 +293,8 @@ bool chario_claims_forbid_open(const struct chario_disk *disk)
 	bool forbid = false;
 
 	/*
-	 * A program that opens a block device exclusively has announced that to the whole, one at
-	 * a time.  If that is a claim no other program is about to.
+	 * An exclusive open first sets bd_claiming of the whole disk, one open at a time.  If a
+	 * claim has set it, no program is about to open anything exclusively.
 	 */
 	if (likely(list_empty(&disk->claims)))
 		return false;
@@ -310,12 +310,12 @@ bool chario_claims_forbid_open(const struct chario_disk *disk)
 }
 
 /**
- * chario_claims_hold_any() - tell if claims of a disk hold something of its block disk
+ * chario_claims_are_holding() - tell if claims of a disk hold something of its block disk
  * @disk: the disk
  *
  * Context: under disk->node_lock.
  */
-bool chario_claims_hold_any(const struct chario_disk *disk)
+bool chario_claims_are_holding(const struct chario_disk *disk)
 {
 	const struct chario_claim *claim;
 
@@ -330,10 +330,10 @@ static bool follow(struct chario_claim *claim, struct chario_disk *disk)
 {
 	int ret = chario_hold_follow(&claim->holding, disk);
 
-	if (ret == -EBUSY && !claim->is_contested)
+	if (ret == -EBUSY && !claim->conflict_logged)
 		dev_warn(&disk->dev,
 			 "a partition was made where a character disk is open for writing, and is in use: what is written to it is refused\n");
-	claim->is_contested = ret && (ret == -EBUSY || claim->is_contested);
+	claim->conflict_logged = ret && (ret == -EBUSY || claim->conflict_logged);
 	return !ret;
 }
 

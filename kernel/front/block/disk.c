@@ -220,7 +220,7 @@ static int close_for_good(struct chario_disk *disk)
 
 	mutex_lock(&disk->node_lock);
 	mutex_lock(&disk->block->open_mutex);
-	if (disk_openers(disk->block) || chario_claims_hold_any(disk))
+	if (disk_openers(disk->block) || chario_claims_are_holding(disk))
 		ret = -EBUSY;
 	else
 		WRITE_ONCE(disk->block_leaves, true);

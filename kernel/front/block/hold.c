@@ -21,7 +21,7 @@
  * struct chario_held - a block device that is held
  * @part: the block device
  * @opened: handle from chario_compat_hold_block(); an ERR_PTR if the device could not be held, and
- *	then the entry lasts only as long as others are being held
+ *	then the entry lasts only as long as others are being held, and has a reference to the inode
  * @is_wanted: true if the last look has found that it is to be held
  */
 struct chario_held {
@@ -35,16 +35,40 @@ static bool is_whole(const struct chario_holding *holding, const struct chario_d
 	return !holding->first && holding->end == disk->capacity_bytes;
 }
 
-/* Is a block device held?  Notes that it is to be. */
-static bool has(struct chario_holding *holding, const struct block_device *part)
+static struct chario_held *find_held(struct chario_holding *holding,
+				     const struct block_device *part)
 {
 	unsigned int i;
 
 	for (i = 0; i < holding->nr; i++)
-		if (holding->held[i].part == part) {
-			holding->held[i].is_wanted = true;
-			return true;
-		}
+		if (holding->held[i].part == part)
+			return &holding->held[i];
+	return NULL;
+}
+
+/* Notes that a block device is to be held.  Returns false if that has not been tried. */
+static bool want(struct chario_holding *holding, const struct block_device *part)
+{
+	struct chario_held *held = find_held(holding, part);
+
+	if (held)
+		held->is_wanted = true;
+	return held;
+}
+
+/*
+ * Looks at a partition that is in no table any more.  If the claim holds it, it stays held:
+ * others may have looked it up, too.  Returns true if somebody else holds it.
+ */
+static bool keep_removed(struct chario_holding *holding, const struct chario_disk *disk,
+			 const struct block_device *part)
+{
+	struct chario_held *held = find_held(holding, part);
+	const void *holder = READ_ONCE(part->bd_holder);
+
+	if (!held || IS_ERR(held->opened))
+		return holder && holder != disk;
+	held->is_wanted = true;
 	return false;
 }
 
@@ -60,20 +84,15 @@ static struct inode *find_part(struct chario_holding *holding, struct chario_dis
 
 	while ((inode = chario_part_next(disk->block, holding->first, holding->end, inode))) {
 		struct block_device *part = I_BDEV(inode);
-		const void *holder = READ_ONCE(part->bd_holder);
 
 		if (part == disk->block->part0)
 			continue;
 		if (inode_unhashed(inode)) {
-			/*
-			 * The partition is in no table any more.  If the claim holds it, it
-			 * stays held: others may have looked it up, too.
-			 */
-			*busy |= !has(holding, part) && holder && holder != disk;
+			*busy |= keep_removed(holding, disk, part);
 			continue;
 		}
 		*any = true;
-		if (!has(holding, part) && !found)
+		if (!want(holding, part) && !found)
 			found = igrab(inode);
 	}
 	return found;
@@ -97,7 +116,7 @@ static struct inode *find(struct chario_holding *holding, struct chario_disk *di
 	mutex_lock(&disk->block->open_mutex);
 	if (!is_whole(holding, disk))
 		inode = find_part(holding, disk, &any, busy);
-	if (!inode && !any && !has(holding, whole))
+	if (!inode && !any && !want(holding, whole))
 		inode = igrab(chario_compat_block_inode(whole));
 	mutex_unlock(&disk->block->open_mutex);
 	return inode;
@@ -112,8 +131,8 @@ static void let_go(struct chario_holding *holding, struct chario_disk *disk, boo
 		const struct chario_held *held = &holding->held[i];
 
 		if (IS_ERR(held->opened))
-			continue;
-		if (is_chosen && held->is_wanted)
+			iput(chario_compat_block_inode(held->part));
+		else if (is_chosen && held->is_wanted)
 			holding->held[left++] = *held;
 		else
 			chario_compat_let_go_block(held->opened, disk);
@@ -125,21 +144,27 @@ static void let_go(struct chario_holding *holding, struct chario_disk *disk, boo
 	holding->held = NULL;
 }
 
-/* Hold one block device more.  Nobody holds the whole and a partition together. */
-static int hold(struct chario_holding *holding, struct chario_disk *disk,
-		struct block_device *part)
+/*
+ * Hold one block device more.  Nobody holds the whole and a partition together.  The caller's
+ * reference to the inode is taken over.
+ */
+static int hold(struct chario_holding *holding, struct chario_disk *disk, struct inode *inode)
 {
-	struct block_device *whole = disk->block->part0;
+	struct block_device *part = I_BDEV(inode), *whole = disk->block->part0;
 	struct chario_held *longer;
 	void *opened;
 
 	if (holding->nr && (part == whole || holding->held[0].part == whole))
 		let_go(holding, disk, false);
 	longer = krealloc_array(holding->held, holding->nr + 1, sizeof(*longer), GFP_KERNEL);
-	if (!longer)
+	if (!longer) {
+		iput(inode);
 		return -ENOMEM;
+	}
 	holding->held = longer;
 	opened = chario_compat_hold_block(part->bd_dev, disk);
+	if (!IS_ERR(opened))
+		iput(inode);
 	longer[holding->nr++] = (struct chario_held){
 		.part = part,
 		.opened = opened,
@@ -175,10 +200,8 @@ int chario_hold_follow(struct chario_holding *holding, struct chario_disk *disk)
 	bool busy = false;
 	int ret = 0;
 
-	while (ret != -ENOMEM && (inode = find(holding, disk, &busy))) {
-		ret = hold(holding, disk, I_BDEV(inode));
-		iput(inode);
-	}
+	while (ret != -ENOMEM && (inode = find(holding, disk, &busy)))
+		ret = hold(holding, disk, inode);
 	if (ret != -ENOMEM)
 		ret = find_error(holding);
 	let_go(holding, disk, true);
