@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * chario replay: the records of a recording, at full pace or at that of the recording.
+ * chario replay: the records of a recording, as fast as possible or paced by their times.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -105,10 +105,9 @@ static int need_time(const struct replay *replay, const char *text, uint64_t *ns
 			 text);
 }
 
-static int find_begin(struct replay *replay)
+static int find_range(struct replay *replay)
 {
 	struct chario_player *engine = &replay->player.engine;
-	int err = 0;
 
 	if (need_time(replay, replay->until, &engine->until_ns) ||
 	    need_time(replay, replay->from, &engine->from_ns))
@@ -118,17 +117,13 @@ static int find_begin(struct replay *replay)
 				 "--to-time \"%s\" is before --from-time \"%s\"; +SECONDS is after "
 				 "the first record",
 				 replay->until, replay->from);
-	if (replay->from)
-		err = chario_reader_seek_time(replay->player.reader, engine->from_ns);
-	return err ? cli_fail_area(replay->player.cli, err, "cannot find the time in \"%s\"",
-				   replay->player.name) :
-		     CLI_OK;
+	return CLI_OK;
 }
 
 static int run(struct replay *replay)
 {
 	struct cli_player *player = &replay->player;
-	int status = find_begin(replay);
+	int status = find_range(replay);
 
 	if (status)
 		return status;

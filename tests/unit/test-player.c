@@ -216,6 +216,33 @@ TEST(test_missing, "records that are missing count")
 	EQUAL(player.errors, 0);
 }
 
+/* Beside a range of times, nothing is missing; what lies between a record of it and others may be of it. */
+TEST(test_missing_beside, "records that are missing beside a range do not count")
+{
+	static const struct {
+		uint64_t from_ns, until_ns, records, missing;
+	} ranges[] = {
+		{ 0, 0, 4, 15 },   { 0, 10, 1, 1 }, { 20, 30, 2, 7 }, { 31, 39, 0, 4 },
+		{ 40, 50, 1, 12 }, { 41, 0, 0, 8 }, { 41, 50, 0, 8 }, { 0, 5, 0, 0 },
+	};
+
+	EQUAL(rig_open(&rig_small), 0);
+	for (uint64_t i = 0, sequence = 0; i < 4; sequence += 1 + (1ULL << i++)) {
+		EQUAL(record_at(sequence, 10 * (i + 1), 0), 0);
+		EQUAL(chario_stream_lose(rig.stream, 1U << i, 0), 0);
+	}
+	EQUAL(rig_read_back(), 0);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		player.from_ns = ranges[i].from_ns;
+		player.until_ns = ranges[i].until_ns;
+		nr_taken = 0;
+		EQUAL(chario_reader_seek(rig.reader, 0), 0);
+		EQUAL(run(), 0);
+		EQUAL(player.records, ranges[i].records);
+		EQUAL(player.missing, ranges[i].missing);
+	}
+}
+
 /* Have reads fail so many times, with an error that is no damage. */
 static void break_reads(uint64_t times, int err)
 {

@@ -91,8 +91,7 @@ void chario_stream_note_time(struct chario_stream *stream, struct chario_batch *
 			     uint64_t time_ns, bool is_first)
 {
 	struct chario_stream_clock *clock = &stream->clock;
-	bool turns = clock->latest_ns > CHARIO_DISK_TURN_NS &&
-		     time_ns < clock->latest_ns - CHARIO_DISK_TURN_NS;
+	bool turns = chario_disk_turns(clock->latest_ns, time_ns);
 
 	chario_stream_check_clock(stream);
 	batch->is_steady = batch->is_steady && batch->offset_ns == clock->offset_ns &&

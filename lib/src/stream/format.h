@@ -139,6 +139,12 @@ struct chario_disk_times {
 /* Records whose time is earlier by no more than this are out of order, but in the same run. */
 #define CHARIO_DISK_TURN_NS 1000000000ULL
 
+/* Returns whether a time is so much earlier than another one that a run ends between them. */
+static inline bool chario_disk_turns(uint64_t latest_ns, uint64_t time_ns)
+{
+	return latest_ns > CHARIO_DISK_TURN_NS && time_ns < latest_ns - CHARIO_DISK_TURN_NS;
+}
+
 _Static_assert(sizeof(struct chario_disk_times) == 16, "times fit before the first data");
 _Static_assert(sizeof(struct chario_disk_batch) == 128, "a batch header is 128 bytes");
 _Static_assert(offsetof(struct chario_disk_batch, crc) == 12, "");

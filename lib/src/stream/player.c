@@ -46,6 +46,18 @@ enum pace {
 };
 
 /**
+ * enum side - the place of a record's time
+ * @SIDE_EARLY: before the range of the player
+ * @SIDE_IN: in the range
+ * @SIDE_LATE: behind the range
+ */
+enum side {
+	SIDE_EARLY,
+	SIDE_IN,
+	SIDE_LATE,
+};
+
+/**
  * struct moment - the time of a record
  * @time_ns: time of the record, nanoseconds since 1970
  * @clock: clock of the record
@@ -66,7 +78,7 @@ struct moment {
  * @has_step: true if the caller knows of the members from @from_ns on
  * @from_ns: time before which records are not given
  * @follows: true if the player waits for new records
- * @is_late: true if the time of the record that was read last is behind the range
+ * @side: place of the time of the record that was read last
  * @begin_ns: time when the first record was given, on CLOCK_MONOTONIC; 0 before
  * @is_begun: true if a record has been given
  * @pace: clock of the pace
@@ -81,7 +93,7 @@ struct loop {
 	bool has_step;
 	uint64_t from_ns;
 	bool follows;
-	bool is_late;
+	enum side side;
 	int64_t begin_ns;
 	bool is_begun;
 	enum pace pace;
@@ -180,9 +192,7 @@ static void tell_step(struct loop *loop, const struct moment *moment,
 	struct chario_player *player = loop->player;
 	int64_t step_ns = find_step(&loop->last, moment);
 
-	if (!step_ns)
-		return;
-	if (!loop->has_step)
+	if (!step_ns || !loop->has_step)
 		return;
 	player->steps++;
 	if (player->step)
@@ -218,32 +228,46 @@ static void fail(struct loop *loop, int err)
 		obey(loop, player->fault(err, player->data));
 }
 
-/*
- * Returns whether the time of a record is in the range.  If not, those behind it may be, as
- * the clock may have been set; as many of them as possible are left out without being read.
- */
-static bool is_in_range(struct loop *loop, const struct chario_record *record)
+static enum side find_side(const struct loop *loop, uint64_t time_ns)
 {
-	const struct chario_player *player = loop->player;
-	bool is_early = record->time_ns < loop->from_ns;
+	if (time_ns < loop->from_ns)
+		return SIDE_EARLY;
+	return loop->player->until_ns && time_ns > loop->player->until_ns ? SIDE_LATE : SIDE_IN;
+}
+
+/*
+ * Count the records that are missing before one on this side, or before the end, unless the
+ * records before and behind them are both early, or both late.
+ */
+static void count_missing(struct loop *loop, uint64_t missing, enum side side)
+{
+	if (side == SIDE_IN || side != loop->side)
+		loop->player->missing += missing;
+}
+
+/*
+ * Leave out a record whose time is not in the range.  Those behind it may be in the range, as
+ * the clock may have been set; as many as possible are left out without being read.
+ */
+static void leave_out(struct loop *loop, const struct chario_record *record)
+{
+	bool is_early = loop->side == SIDE_EARLY;
 	int err = 0;
 
-	loop->is_late = player->until_ns && record->time_ns > player->until_ns;
-	if (!is_early && !loop->is_late)
-		return true;
-	if (is_early || record->time_ns - player->until_ns > CHARIO_DISK_TURN_NS)
+	if (is_early || record->time_ns - loop->player->until_ns > CHARIO_DISK_TURN_NS)
 		err = chario_reader_leave_run(loop->reader, is_early, loop->from_ns);
 	if (err)
 		fail(loop, err);
-	return false;
 }
 
 static void give(struct loop *loop, const struct chario_record *record)
 {
 	struct chario_player *player = loop->player;
 
-	if (!is_in_range(loop, record))
+	if (loop->side != SIDE_IN) {
+		leave_out(loop, record);
 		return;
+	}
 	pass_time(loop, record);
 	if (loop->ended)
 		return;
@@ -260,7 +284,7 @@ static void give(struct loop *loop, const struct chario_record *record)
  */
 static void go_on(struct loop *loop, bool is_end)
 {
-	if (loop->is_late)
+	if (loop->side == SIDE_LATE)
 		stop(loop, CHARIO_PLAYER_LIMIT, 0);
 	if (!loop->follows)
 		stop(loop, CHARIO_PLAYER_SOURCE, 0);
@@ -273,9 +297,14 @@ static void turn(struct loop *loop)
 {
 	struct chario_record record;
 	int err = chario_reader_next(loop->reader, loop->follows ? WAIT_NS : 0, &record);
+	enum side side;
 
-	if (!err || err == -ENODATA)
-		loop->player->missing += record.missing;
+	if (!err || err == -ENODATA) {
+		side = find_side(loop, err ? UINT64_MAX : record.time_ns);
+		count_missing(loop, record.missing, side);
+	}
+	if (!err)
+		loop->side = side;
 	if (err == -ENODATA || err == -EAGAIN)
 		go_on(loop, err == -ENODATA);
 	else if (err)
@@ -300,6 +329,7 @@ int chario_player_run(struct chario_reader *reader, struct chario_player *player
 	}
 	if (player->flags & ~FLAGS || !player->take)
 		return -EINVAL;
+	loop.side = loop.from_ns ? SIDE_EARLY : SIDE_IN;
 	loop.follows = player->flags & CHARIO_PLAYER_FOLLOW;
 	while (!loop.ended)
 		turn(&loop);

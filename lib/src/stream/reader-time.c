@@ -38,12 +38,6 @@ static bool is_in(const struct chario_tape *tape, const struct run *run)
 	return tape->has_times && tape->times.run <= run->run;
 }
 
-/* Returns whether a time is so much earlier than another one that a run ends between them. */
-static bool turns(uint64_t latest_ns, uint64_t time_ns)
-{
-	return latest_ns > CHARIO_DISK_TURN_NS && time_ns < latest_ns - CHARIO_DISK_TURN_NS;
-}
-
 static void end_run(struct run *run, const struct chario_disk_batch *next)
 {
 	run->is_last = false;
@@ -87,7 +81,7 @@ static int find_end_one_by_one(struct chario_tape *tape, struct run *run)
 			return ret;
 		if (!ret)
 			continue;
-		if (tape->has_times || turns(latest, found.time_ns))
+		if (tape->has_times || chario_disk_turns(latest, found.time_ns))
 			end_run(run, &found);
 		latest = MAX(latest, found.time_ns);
 	}
@@ -171,7 +165,7 @@ static int read_segment(struct chario_reader *reader, const struct run *run,
 		if (!run->is_last && reader->last.segment > run->end)
 			break;
 
-		if (turns(latest, record.time_ns)) {
+		if (chario_disk_turns(latest, record.time_ns)) {
 			is_compared = false;
 			latest = 0;
 		}

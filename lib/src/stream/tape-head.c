@@ -123,7 +123,7 @@ static int last_batch(struct chario_tape *tape, struct chario_disk_batch *batch)
 /* Take note of the time of a whole record. */
 static void note_time(struct chario_head *head, uint64_t time_ns)
 {
-	if (time_ns < head->latest_ns)
+	if (chario_disk_turns(head->latest_ns, time_ns))
 		head->turns = true;
 	head->latest_ns = MAX(head->latest_ns, time_ns);
 }
