@@ -352,6 +352,25 @@ TEST(test_abandon, "what waits is counted if a drain is ended")
 	}
 }
 
+/* The area gets full in a drain: what has no room in it is lost as well. */
+TEST(test_full_in_drain, "what waits is counted if a drain fills the area")
+{
+	uint64_t most = 0;
+
+	while (!rig_record(most, most + 1, RECORD))
+		most++;
+	recorder_end();
+	recorder_begin();
+	EQUAL(rig_record(0, most - 3, RECORD), 0);
+	recorder.flags = CHARIO_RECORDER_DRAIN;
+	recorder.progress = stop;
+	EQUAL(give(0, 10), 0);
+	EQUAL(run(), -ENOSPC);
+	EQUAL(recorder.end, CHARIO_RECORDER_FULL);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.records + rig.status.lost_records, most - 3 + 10);
+}
+
 static int give_and_stop(const struct chario_recorder *now, void *data)
 {
 	return give(0, 1) ? 0 : stop(now, data);

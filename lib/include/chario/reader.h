@@ -167,7 +167,7 @@ int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
  *
  * It is the time of the record that the reader gave last, on CLOCK_BOOTTIME of the machine
  * that recorded it; unlike @time_ns of &struct chario_record, it goes on evenly if the clock
- * is set, but begins anew when the machine starts.  Callbacks of a player may call it.
+ * is set, to 50 ms, but begins anew when the machine starts.  Callbacks of a player may call it.
  *
  * Context: does not sleep.
  * Return: time in nanoseconds; 0 if the producer gave times other than the present, if the
@@ -181,8 +181,8 @@ uint64_t chario_reader_boottime_ns(const struct chario_reader *reader);
  *	went to
  * @lost: number of records, of those that it has counted in @missing of &struct chario_record
  *	since then, that the producer lost
- * @undurable: number of the others that were not durable when the last batch of their part
- *	was written that is there
+ * @undurable: number of the others that the last readable batch of their part does not tell to
+ *	have been durable
  *
  * Undurable records are what a power cut may take from a recording that was not closed, while
  * a record behind them stays.  So are the oldest ones of a ring, in segments that a program

@@ -119,7 +119,9 @@ struct chario_recorder {
  * @recorder: options and result
  *
  * Datagrams and packets that are longer than a record count as lost, and so do datagrams that
- * the kernel had no room for, whether a later datagram arrives or not.  The recorder sets
+ * the kernel had no room for, whether a later datagram arrives or not; but behind the last
+ * datagram of a run that @progress or @limit_ns ends only with CHARIO_RECORDER_DRAIN, because
+ * datagrams that still wait may lie before the loss.  The recorder sets
  * SO_RXQ_OVFL of the socket, and SO_TIMESTAMPNS, by which records have the time when their
  * datagrams arrived; it drops messages of the error queue.  Lines of /dev/kmsg that were
  * overwritten count as lost; the kernel has no count for other devices.  Recorded data are
@@ -131,8 +133,8 @@ struct chario_recorder {
  * With CHARIO_RECORDER_DRAIN a recorder that @progress or @limit_ns ends first takes what waits
  * in the kernel: of a pipe, what is there then; of a socket, a terminal or a device, until
  * nothing waits, but no more than the queue could hold, or 16 MiB where the kernel does not
- * tell.  If @progress ends the drain, what still waits counts as lost.  Files and disks have
- * nothing that could be lost.
+ * tell.  If @progress, a full area or an error ends the drain, what still waits counts as lost.
+ * Files and disks have nothing that could be lost.
  *
  * The count of a socket's losses begins anew with each run: a second run on one socket counts
  * earlier losses again.  Use one run per socket.

@@ -235,9 +235,9 @@ struct chario_stream_room {
  * The old content of the area is lost, unless CHARIO_STREAM_APPEND is set: then the head is
  * found, and the recording continues after its last whole record.  With CHARIO_STREAM_EXCL the
  * call fails instead if the area has a recording with records, or one that cannot be read, or
- * is being filled by chario_copy_in(): it looks while it holds the area's lock, so of two
- * programs one begins a recording, and the other fails, with -EBUSY while that is being made.  The call changes the
- * table once, or not at all with APPEND.  It allocates all memory that recording needs.  If
+ * is being filled by chario_copy_in().  It looks while it holds the area's lock: if two programs
+ * begin at once, one of them gets -EBUSY or -EEXIST.  The call changes the table once, or not at
+ * all with APPEND.  It allocates all memory that recording needs.  If
  * RLIMIT_MEMLOCK does not allow the usual buffers, it chooses fewer and, in a new recording,
  * shorter ones, of 64 KiB at least, unless the options have their number or length.
  *

@@ -12,12 +12,16 @@
 #include "system/sys.h"
 
 #define SEGMENT_DEFAULT (4U << 20)
-#define BUFFERS_MAX     64U
-#define BUFFERS_DEFAULT 8U
-#define BUFFERS_FEW     3U
-#define BUFFERS_LESS    4U
-#define BUFFERS_LEAST   2U
 #define MEMORY_WANTED   (64U << 20)
+
+/* Number of buffers: that of the caller, and the usual one. */
+#define BUFFERS_MIN       2U
+#define BUFFERS_MAX       64U
+#define BUFFERS_MIN_USUAL 3U
+#define BUFFERS_DEFAULT   8U
+
+/* If memory is short, there are no fewer buffers than these before segments are shorter. */
+#define BUFFERS_BEFORE_SHORTER 4U
 
 /* Shortest segment that is chosen because the locked memory of the process is limited. */
 #define SEGMENT_LEAST (64U << 10)
@@ -45,7 +49,8 @@ int chario_stream_check_options(const struct chario_stream_options *options)
 	if (bytes && (bytes % CHARIO_DISK_BLOCK || bytes < CHARIO_DISK_SEGMENT_MIN ||
 		      bytes > CHARIO_DISK_SEGMENT_MAX))
 		return -EINVAL;
-	if (options->nr_buffers && (options->nr_buffers < 2 || options->nr_buffers > BUFFERS_MAX))
+	if (options->nr_buffers &&
+	    (options->nr_buffers < BUFFERS_MIN || options->nr_buffers > BUFFERS_MAX))
 		return -EINVAL;
 	/* A longer interval would end beyond the range of the timer. */
 	return options->flush_ns > INT64_MAX / 2 ? -EINVAL : 0;
@@ -135,7 +140,7 @@ void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_
 	uint32_t buffers = MEMORY_WANTED / options->segment_bytes;
 
 	buffers = MIN(buffers, BUFFERS_DEFAULT);
-	buffers = MAX(buffers, BUFFERS_FEW);
+	buffers = MAX(buffers, BUFFERS_MIN_USUAL);
 	options->nr_buffers = options->nr_buffers ?: (uint32_t)MIN(buffers, slots);
 }
 
@@ -159,13 +164,13 @@ bool chario_stream_choose_less(struct chario_stream_options *options,
 			       const struct chario_stream_options *asked, uint64_t area_bytes)
 {
 	bool may_shorten = area_bytes && !asked->segment_bytes;
-	uint32_t least = BUFFERS_LESS, bytes = options->segment_bytes;
+	uint32_t least = BUFFERS_BEFORE_SHORTER, bytes = options->segment_bytes;
 
 	if (may_shorten)
 		bytes = choose_segment(options, area_bytes, options->segment_bytes / 2);
 	may_shorten = bytes >= SEGMENT_LEAST && bytes < options->segment_bytes;
 	if (!may_shorten)
-		least = BUFFERS_LEAST;
+		least = BUFFERS_MIN;
 	if (!asked->nr_buffers && options->nr_buffers > least) {
 		options->nr_buffers = MAX(options->nr_buffers / 2, least);
 		return true;

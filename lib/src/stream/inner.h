@@ -25,8 +25,8 @@
  * written batches in order, and @durable follows it.
  *
  * One mutex protects everything except the memory of rooms, which belongs to the
- * producer, so that checksums are computed without the mutex.  While a room in the open
- * batch is out, the batch is not closed.
+ * producer, so that checksums are computed without the mutex.  While a room of a batch
+ * is out, the batch is not written.
  */
 #ifndef CHARIO_STREAM_INNER_H
 #define CHARIO_STREAM_INNER_H

@@ -4,8 +4,8 @@
  *
  * Each batch tells how many records its program knew to be durable when it was written.  A
  * power cut takes none of these, so a record among them that is missing is lost.  A record
- * behind those that the last batch of its part tells was on its way to the disk: a power cut
- * may take it, and leave one behind it.  It may also have become durable after that batch was
+ * beyond the number that the last batch of its part tells may not have reached the disk: a power
+ * cut may take it, and leave one behind it.  It may also have become durable after that batch was
  * written; nothing on the disk tells, until the recording is closed.
  *
  * A program that continues a recording counts missing records as durable, so each part is
@@ -337,7 +337,6 @@ void chario_losses_start(struct chario_losses *losses, uint64_t sequence)
 	losses->nr_past = 0;
 	losses->given = 0;
 	losses->is_middle_given = true;
-	losses->is_started = true;
 	losses->starts_here = true;
 	losses->start = sequence;
 }

@@ -34,14 +34,13 @@ struct chario_gap {
  * @given: number of records that end in it and have been read
  * @is_middle_given: true if one of these began before the batch
  * @reached: number behind the last record that has been read
- * @is_started: true if missing records count from one in the midst of the recording on
  * @starts_here: true if that one ends in @batch
  * @start: number of that one
  * @lost_before: number of records that the producer lost before it, if it ends before @batch
  * @lost_reached: number that the producer lost before the last record that has been read, if
  *	that ends before @batch
  * @is_ended: true if the records that are missing at the end have been counted
- * @durable: largest number of durable records that a batch of its part tells
+ * @durable: largest number of durable records in the header of any batch of the part of @batch
  * @gaps: gaps that may count, those of earlier parts first
  * @nr_gaps: number of gaps
  * @nr_past: number of gaps in earlier parts
@@ -59,7 +58,6 @@ struct chario_losses {
 	uint64_t given;
 	bool is_middle_given;
 	uint64_t reached;
-	bool is_started;
 	bool starts_here;
 	uint64_t start;
 	uint64_t lost_before;

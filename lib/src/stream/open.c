@@ -101,8 +101,8 @@ static int make_buffers(struct chario_stream *stream, size_t spare_bytes)
 
 /*
  * Make the buffers: as many and as long as the options say or, if there is no memory for that,
- * fewer and shorter ones, as far as the caller has not asked for them.  Those leave memory for a
- * reader, if there is a choice.
+ * fewer and shorter ones, unless the caller has set the number or the length.  Those leave locked
+ * memory for a reader, if there is enough.
  */
 static int make_pool(struct chario_stream *stream, const struct chario_stream_options *asked,
 		     uint64_t area_bytes)

@@ -6,7 +6,7 @@
  * record delays the segment that it lies in.  If there is no room and the source does not
  * wait, the record is read into scratch memory and counts as lost.
  *
- * A packet or events are read before there is room for them, because their length is not known.
+ * Packets and events are read into scratch memory first, because their length is not known.
  */
 #include "stream/recorder-inner.h"
 
@@ -217,14 +217,15 @@ static void check_read(struct recorder_loop *loop, int ret)
 }
 
 /*
- * Read as many events as a record has room for.  A device refuses a read that has no room for
- * one whole event, which is read after that to be counted as lost.  A line of the kernel's log
- * would be lost by the refusal.
+ * Read as many events as a record has room for.  A descriptor such as that of inotify(7)
+ * refuses a read that has no room for one whole event, which is read after that to be counted
+ * as lost.  A device may drop the event with the refusal, as /dev/kmsg does, or give a part of
+ * it, as /dev/net/tun does, so it is always read with all room.
  */
 static int read_events(struct recorder_loop *loop, struct stream_taken *taken)
 {
 	size_t most = MIN(loop->scratch_bytes, chario_stream_room_bytes(loop->stream));
-	int ret = loop->source.is_log ? -EINVAL : read_source(loop, loop->scratch, most, taken);
+	int ret = loop->source.is_device ? -EINVAL : read_source(loop, loop->scratch, most, taken);
 
 	if (ret != -EINVAL)
 		return ret;

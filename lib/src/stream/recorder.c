@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include "stream/recorder-inner.h"
 #include "system/sys.h"
@@ -35,7 +34,7 @@ static bool is_readable(const struct recorder_loop *loop)
 }
 
 /*
- * Count what waits in the kernel.  Datagrams, packets and events are taken for that; of a
+ * Count what waits in the kernel: datagrams, packets and events are read and dropped; of a
  * stream of bytes the kernel tells the length.
  */
 static void lose_waiting(struct recorder_loop *loop)
@@ -62,11 +61,20 @@ static void lose_waiting(struct recorder_loop *loop)
 	chario_recorder_lose(loop, records, bytes);
 }
 
+/* Returns whether a drain was ended before it had taken all. */
+static bool is_cut_off(const struct recorder_loop *loop)
+{
+	enum chario_recorder_end end = loop->recorder->end;
+
+	return loop->abandoned ||
+	       (loop->draining && end != CHARIO_RECORDER_STOPPED && end != CHARIO_RECORDER_LIMIT);
+}
+
 /* Count what was read and has no room, and what the kernel has dropped or still holds. */
 static void count_rest(struct recorder_loop *loop)
 {
 	chario_recorder_lose(loop, loop->whole > 0, loop->whole);
-	if (loop->abandoned)
+	if (is_cut_off(loop))
 		lose_waiting(loop);
 	/* This recording does not count drops behind datagrams that still wait. */
 	if (loop->draining || loop->recorder->end == CHARIO_RECORDER_SOURCE)
@@ -207,15 +215,11 @@ static int begin(struct recorder_loop *loop)
 /* The descriptor decides what it gives; the flag only makes sure of it. */
 static int open_source(struct recorder_loop *loop, int fd)
 {
-	int type, err = chario_source_open(&loop->source, fd);
-	socklen_t length = sizeof(type);
+	int err = chario_source_open(&loop->source, fd);
 
-	if (!err && loop->recorder->flags & CHARIO_RECORDER_DATAGRAMS) {
-		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length))
-			err = -errno;
-		else if (loop->source.kind != STREAM_SOURCE_DATAGRAMS)
-			err = -EPROTOTYPE;
-	}
+	if (!err && loop->recorder->flags & CHARIO_RECORDER_DATAGRAMS &&
+	    loop->source.kind != STREAM_SOURCE_DATAGRAMS)
+		err = loop->source.is_socket ? -EPROTOTYPE : -ENOTSOCK;
 	if (err)
 		loop->recorder->end = CHARIO_RECORDER_READ;
 	return err;

@@ -76,6 +76,7 @@ int chario_source_open(struct stream_source *source, int fd)
 		return -errno;
 	source->kind = kind_of(fd, &file);
 	source->is_socket = S_ISSOCK(file.st_mode);
+	source->is_device = S_ISCHR(file.st_mode);
 	source->is_log = is_log(&file);
 	if (source->kind == STREAM_SOURCE_DATAGRAMS)
 		chario_source_prepare_socket(source);

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 /*
- * Length of a read that cuts no packet of a pipe, which is at most a page, and no event of a
- * device.
+ * Length of a read that cuts no packet of a pipe, which is at most a page, nor an event of most
+ * devices.
  */
 #define STREAM_SOURCE_UNIT 65536U
 
@@ -47,6 +47,7 @@ enum stream_source_kind {
  * @probe: pipe that shows whether a pipe gives packets; only of a pipe
  * @is_socket: true for a socket of any kind
  * @is_unix: true for a socket of unix(7)
+ * @is_device: true for a character device
  * @is_log: true for the log of the kernel, /dev/kmsg
  * @next_line: number of the next line of this log; 0 before the first
  */
@@ -57,6 +58,7 @@ struct stream_source {
 	int probe[2];
 	bool is_socket;
 	bool is_unix;
+	bool is_device;
 	bool is_log;
 	uint64_t next_line;
 };

@@ -12,8 +12,19 @@ pytestmark = [pytest.mark.area("kernel/queue/origin", "lib/src/", "cli/")]
 
 DRIVES = (Nvme("store-512", (Namespace(64),)), Nvme("store-4096", (Namespace(64, 4096),)))
 SOURCE = "/run/source"
-
-
+# A frame of a network interface that is longer than a segment, between two that are not; nothing else comes there.
+FRAMES = """
+import fcntl, os, socket, struct, subprocess
+tap = os.open("/dev/net/tun", os.O_RDWR)
+TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
+fcntl.ioctl(tap, TUNSETIFF, struct.pack("16sH22x", b"tap9", IFF_TAP | IFF_NO_PI))
+subprocess.run("echo 1 >/proc/sys/net/ipv6/conf/tap9/disable_ipv6 && ip link set tap9 mtu 9000 up && "
+               "ip addr add 192.0.2.1/24 dev tap9 && ip neigh add 192.0.2.2 lladdr 02:00:00:00:00:02 dev tap9",
+               shell=True, check=True)
+for length in LENGTHS:
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(bytes(length), ("192.0.2.2", 9))
+raise SystemExit(subprocess.run(COMMAND.split(), stdin=tap).returncode)
+"""
 keeper = machine_keeper(DRIVES, f"dd if=/dev/urandom of={SOURCE} bs=1000 count=5000")
 machine = plain_machine()
 
@@ -72,3 +83,16 @@ def test_little_locked_memory(machine: Machine) -> None:
     assert [area["name"] for area in listed["areas"]] == ["camera"]
     machine.must(f"chmod 600 {disk}")
     assert machine.chario("unbind", machine.address(0)).rc == OK
+
+
+def test_frames_of_a_network_interface(machine: Machine) -> None:
+    """A frame that is longer than a segment counts as lost, although the device would give a part of it."""
+    lengths, headers = [1000, 6000, 2000], 14 + 20 + 8
+    record = f"chario record --store /run/frames --size 1M --segment 4k --record 4000 --bytes {sum(lengths)} --json tap"
+    machine.must("modprobe tun && chario format --size 4M /run/frames")
+    script = f"LENGTHS, COMMAND = {lengths}, '{record}'\n{FRAMES}"
+    done = machine.guest.run(["python3", "-c", script])
+    said = json.loads(done.stdout)
+    assert (said["records"], said["lost_records"]) == (2, 1), done.describe()
+    assert said["bytes"] == sum(lengths) - 6000 + 2 * headers
+    machine.must("rm /run/frames")
