@@ -55,7 +55,7 @@ help:
 	@echo '  make prefetch     download all that tests need, so that they need no network;'
 	@echo '                    DEBUG=1 builds the debug kernel too'
 	@echo '  make coverage-module  lines and branches of the module that the guest tests run;'
-	@echo '                    FILES="tests/guest/test_X.py ..." runs some of them'
+	@echo '                    FILES="tests/guest/FOLDER/test_X.py ..." runs some of them'
 	@echo '  make mutants      plant mistakes, one at a time; the test of each has to fail;'
 	@echo '                    MUTANTS=pattern chooses by name, file or test'
 	@echo 'On this machine, for changes of the library'

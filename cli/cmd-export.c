@@ -222,8 +222,9 @@ static void show(const struct cli_target *target, const struct cli_listener *lis
 	bool has_brackets = listener->is_ipv6;
 
 	if (!listener->address[0])
-		cli_print("%s  left of a command that was killed: --stop ends it  %s\n",
-			  target->device, target->nqn);
+		cli_print(
+			"%s  incomplete: its command is running, or was killed and --stop ends it  %s\n",
+			target->device, target->nqn);
 	else
 		cli_print("%s  %s%s%s:%s  %s\n", target->device, has_brackets ? "[" : "",
 			  listener->address, has_brackets ? "]" : "", listener->port, target->nqn);

@@ -147,7 +147,7 @@ static int put_tag(const struct cli *cli, uint64_t value)
 	if (err == -ENOENT)
 		return cli_say(
 			cli,
-			"nobody records: run this in a program of \"chario timeline DISK --\"");
+			"no timeline is being recorded: run this from \"chario timeline DISK -- PROGRAM\"");
 	if (err)
 		return cli_fail(cli, err, "cannot join the timeline of " CHARIO_TIMELINE_FD);
 	chario_timeline_tag(timeline, value);

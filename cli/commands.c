@@ -181,7 +181,7 @@ static const struct cli_option record_options[] = {
 	{ 'b', "bytes", "SIZE", "record so many bytes" },
 	{ 'R', "record", "SIZE", "record length of a byte stream, or the largest datagram; 64k" },
 	{ 'd', "durability", "KIND", "auto, none, flush or fua" },
-	{ 'm', "flush-ms", "MS", "time after which what came is durable, 1000" },
+	{ 'm', "flush-ms", "MS", "longest time in ms until what came is durable, 1000" },
 	{ 'l', "late-ms", "MS", "a segment that takes longer is late, 100" },
 	{ 'g', "segment", "SIZE", "bytes of a write, about 4M, so that records fill it" },
 	{ 'n', "buffers", "N", "segments that are held in memory, 8, or as many as take 64M" },

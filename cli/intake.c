@@ -77,7 +77,8 @@ static int open_file(const struct cli *cli, struct cli_intake *intake)
 
 /*
  * Ask for a large buffer, and for the time of each datagram and the number of datagrams that
- * the kernel had no room for.  A recording also works if the kernel refuses these options.
+ * the kernel had no room for, before the first comes; the recorder asks again.  A recording also
+ * works if the kernel refuses these options.
  */
 static void prepare_socket(const struct cli *cli, const struct cli_intake *intake)
 {

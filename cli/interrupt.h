@@ -4,8 +4,8 @@
 #define CHARIO_CLI_INTERRUPT_H
 
 /*
- * Make the first of these signals a request; system calls end with EINTR.  The second
- * SIGINT or SIGTERM kills.
+ * Make the first of these signals a request; system calls end with EINTR.  A second one of the
+ * same kind kills, unless it is SIGHUP.
  */
 void cli_interrupt_catch(void);
 

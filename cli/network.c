@@ -262,6 +262,7 @@ static int open_family(const struct cli *cli, struct cli_intake *intake, struct 
 	freeaddrinfo(all);
 	if (place->source)
 		freeaddrinfo(place->source);
+	place->source = NULL;
 	return status;
 }
 
@@ -323,7 +324,7 @@ void cli_enlarge_buffer(const struct cli *cli, const struct cli_intake *intake)
 	if (granted >= bytes)
 		return;
 	cli_say(cli,
-		"the socket of \"%s\" has a buffer of %s, not %s, and loses datagrams the sooner\n"
+		"the socket of \"%s\" has a buffer of %s, not %s, so datagrams may be lost\n"
 		"sysctl net.core.rmem_max=%d allows more, and so does the capability CAP_NET_ADMIN",
 		intake->name, cli_exact_size(is, (uint64_t)granted),
 		cli_exact_size(asked, (uint64_t)bytes), bytes);

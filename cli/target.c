@@ -134,21 +134,21 @@ static bool is_empty(const char *folder_path)
 	return is;
 }
 
-static void read_listener(struct cli_listener *listener, const char *port)
+/* Returns whether the port is one of TCP. */
+static bool read_listener(struct cli_listener *listener, const char *port)
 {
-	char family[16];
+	char word[16];
 
 	set_path(NVMET "/ports/%s/addr_traddr", port);
 	get(listener->address, sizeof(listener->address));
 	set_path(NVMET "/ports/%s/addr_trsvcid", port);
 	get(listener->port, sizeof(listener->port));
-	set_path(NVMET "/ports/%s/addr_trtype", port);
-	get(family, sizeof(family));
-	if (strcmp(family, "tcp") != 0)
-		listener->address[0] = '\0';
 	set_path(NVMET "/ports/%s/addr_adrfam", port);
-	get(family, sizeof(family));
-	listener->is_ipv6 = !strcmp(family, "ipv6");
+	get(word, sizeof(word));
+	listener->is_ipv6 = !strcmp(word, "ipv6");
+	set_path(NVMET "/ports/%s/addr_trtype", port);
+	get(word, sizeof(word));
+	return !strcmp(word, "tcp");
 }
 
 /*
@@ -164,15 +164,14 @@ static bool find_port(const struct cli_listener *listener, unsigned int *number)
 
 	*number = PORT_FIRST;
 	while (folder && !found && (name = next_name(folder))) {
-		read_listener(&known, name);
-		found = !strcmp(known.address, listener->address) &&
+		found = read_listener(&known, name) && !strcmp(known.address, listener->address) &&
 			!strcmp(known.port, listener->port);
 		if (found)
 			*number = (unsigned int)strtoul(name, NULL, 10);
 	}
 	if (folder)
 		closedir(folder);
-	for (; !found && *number < PORT_LAST; ++*number)
+	for (; !found && *number <= PORT_LAST; ++*number)
 		if (access(set_path(NVMET "/ports/%u", *number), F_OK))
 			break;
 	return found;
@@ -243,16 +242,20 @@ static const char *allow(const struct cli_target *target, const char *host)
 	return make_link(to);
 }
 
-/* Find where a subsystem can be reached; the listener stays empty if it is nowhere. */
+/*
+ * Find where a subsystem can be reached, by TCP if an administrator has added other ports; the
+ * listener stays empty if it is nowhere.
+ */
 static void find_listener(const char *nqn, struct cli_listener *listener)
 {
 	DIR *folder = opendir(NVMET "/ports");
 	const char *name;
+	bool found = false;
 
 	*listener = (struct cli_listener){ 0 };
-	while (folder && (name = next_name(folder)))
+	while (folder && !found && (name = next_name(folder)))
 		if (!access(set_path(NVMET "/ports/%s/subsystems/%s", name, nqn), F_OK))
-			read_listener(listener, name);
+			found = read_listener(listener, name);
 	if (folder)
 		closedir(folder);
 }

@@ -93,8 +93,8 @@ static bool is_dead(const struct local *local)
 static void tell_aside(const struct cli *cli, const char *path, const char *aside, int err)
 {
 	cli_say(cli,
-		"the file of another program that was at \"%s\" is now at \"%s\", and cannot be "
-		"moved back: %s\n"
+		"another program has replaced \"%s\" meanwhile; its file is now at \"%s\", and cannot "
+		"be moved back: %s\n"
 		"end the program that has \"%s\" now, if there is one, and move the file back: mv %s %s",
 		path, aside, strerror(-err), path, aside, path);
 }

@@ -369,7 +369,7 @@ TEST(test_timeline_of_a_program, "timeline of a program, and its tags")
 	      "19 records, 0 lost; 1 tags, 0 lost\n");
 	EQUAL(RUN("timeline --json --all 0 -- true"), 0);
 	SAYS("\"stage\": \"tag\"");
-	GIVES(1, "timeline --tag 1", "nobody records");
+	GIVES(1, "timeline --tag 1", "no timeline is being recorded");
 }
 
 TEST(test_timeline_that_stopped, "timeline that stopped by itself")
