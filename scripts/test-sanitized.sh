@@ -29,5 +29,5 @@ export TSAN_OPTIONS=halt_on_error=1
 # The cuts are the same ones many times over: fewer of them show as much here.
 export CUTS=2000
 run address address,undefined --suite unit
-run thread thread late-drive queue store store-moves store-errors store-sharing view-errors stream \
+run thread thread copy late-drive queue store store-moves store-sharing store-turns view-errors stream \
 	stream-buffer stream-claims stream-durable stream-trouble

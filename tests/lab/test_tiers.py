@@ -49,6 +49,7 @@ def test_a_change_selects_the_files_that_show_or_use_it(checkout: Path) -> None:
     assert chosen(checkout, "tests/guest/kit/kit.py") == ["block", "store"]
     assert chosen(checkout, "tests/guest/src/late.c") == chosen(checkout, "tests/guest/src/late/a.c") == ["none"]
     assert chosen(checkout, "tests/guest/store/test_gone.py", "README.md") == []
+    assert chosen(checkout, "tests/guest/conftest.py") == ["block", "calls", "none", "store"]
 
 
 def test_what_an_area_lacks_is_named(checkout: Path) -> None:

@@ -67,7 +67,9 @@ def select(changed: Sequence[str], top: Path = TOP) -> set[str]:
     modules = {path: path.read_text() for path in (top / GUEST).glob("**/*.py")}
     chosen = {name for name, file in read_files(top).items() if any(map(file.shows, changed))}
     for path in changed:
-        if path.startswith(f"{GUEST}/src/"):
+        if path == f"{GUEST}/conftest.py":
+            chosen |= read_files(top).keys()
+        elif path.startswith(f"{GUEST}/src/"):
             program = PurePosixPath(path).relative_to(f"{GUEST}/src").parts[0].partition(".")[0]
             chosen |= users(modules, {file for file, text in modules.items() if f'"{program}"' in text}, top)
         elif path.startswith(f"{GUEST}/"):

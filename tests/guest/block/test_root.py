@@ -26,7 +26,7 @@ ROOT, OTHER = range(2)
 TABLE = "label: gpt\nsize=128MiB, name=root\nsize=64MiB, type=62D1C4A5-5B0E-4C2C-9A3F-1C4A7D9E6B08\n"
 HOOKS = "/usr/share/initramfs-tools"
 # What a user writes to /etc/initramfs-tools; a list, because "most" takes minutes in an emulated guest.
-CONFIG = "MODULES=list\nCOMPRESS=gzip\nBUSYBOX=auto\nKEYMAP=n\nRESUME=none\n"
+CONFIG = "MODULES=list\nCOMPRESS=gzip\nCOMPRESSLEVEL=1\nBUSYBOX=auto\nKEYMAP=n\nRESUME=none\n"
 
 
 @dataclass
