@@ -26,11 +26,34 @@
  */
 #define SETTLE_MS	1000
 
+/* Tells if the drive still has the address that Linux has given its registers. */
+static bool has_address(struct pci_dev *pdev)
+{
+	struct pci_bus_region region;
+	u32 bar = 0;
+
+	if (!(pci_resource_flags(pdev, 0) & IORESOURCE_MEM))
+		return true;
+	pcibios_resource_to_bus(pdev->bus, &region, &pdev->resource[0]);
+	pci_read_config_dword(pdev, PCI_BASE_ADDRESS_0, &bar);
+	return (bar & (u32)PCI_BASE_ADDRESS_MEM_MASK) == lower_32_bits(region.start);
+}
+
 static int map_registers(struct chario_nvme *ctrl)
 {
 	struct pci_dev *pdev = ctrl->pdev;
 	int ret;
 
+	/*
+	 * Linux does not give back to a drive without a driver what a reset of its link has
+	 * taken away.  The saved state is that of the last time that the drive was bound.
+	 */
+	if (!has_address(pdev))
+		pci_restore_state(pdev);
+	if (!has_address(pdev)) {
+		dev_err(&pdev->dev, "refused: its address was lost in a reset: remove it, and rescan its bus (remove, rescan in sysfs)\n");
+		return -ENODEV;
+	}
 	ret = pci_enable_device_mem(pdev);
 	if (ret)
 		return ret;

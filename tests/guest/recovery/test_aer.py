@@ -14,6 +14,8 @@ from rig import Rig, results, uring_results
 from shared_guest import Setup, throttled_rig
 
 from chario_lab.guest import faults
+from chario_lab.guest.devices import PCI
+from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 
 pytestmark = [
@@ -144,15 +146,36 @@ def test_an_error_that_does_not_break_the_link(rig: Rig, error: str) -> None:
 
 
 def test_a_link_fails_while_a_disk_is_let_go(rig: Rig) -> None:
-    """Whoever comes first, the drive ends unbound or bound, and can be bound again."""
+    """Whoever comes first, the drive can be bound again: what a reset takes from a drive without driver is restored."""
     for _ in range(5):
         disk = rig.disk(FAILING)
         mark = rig.guest.log_mark()
         faults.fail_link(rig.guest, FAILING)
         rig.unbind(FAILING)
-        assert rig.call(rig.disk(FAILING), "read,0,4096") == 4096, disk
         rig.wait_said(mark, "device recovery")
+        assert rig.call(rig.disk(FAILING), "read,0,4096") == 4096, disk
     rig.wait_unpinned()
+
+
+def test_a_link_fails_while_no_driver_has_the_drive(rig: Rig) -> None:
+    """Its address is lost in the reset, and restored when it is bound again."""
+    rig.disk(FAILING)
+    rig.unbind(FAILING)
+    mark = rig.guest.log_mark()
+    faults.fail_link(rig.guest, FAILING)
+    rig.wait_said(mark, "device recovery failed")
+    assert rig.call(rig.disk(FAILING), "read,0,4096") == 4096
+
+
+def test_an_address_that_nobody_has_saved(rig: Rig) -> None:
+    """The drive was never bound before: it is refused, with what to do, and that works."""
+    device = f"{PCI}/devices/{rig.address(OTHER)}"
+    found_anew = f"echo 1 >{device}/remove; echo 1 >/sys/bus/pci/rescan"
+    rig.guest.must(f"{found_anew}; printf '\\0\\0\\0\\0' | dd of={device}/config bs=4 seek=4 conv=notrunc status=none")
+    with pytest.raises(CommandFailed, match="its address was lost in a reset: remove it, and rescan its bus"):
+        rig.disk(OTHER)
+    rig.guest.must(found_anew)
+    assert rig.call(rig.disk(OTHER), "read,0,4096") == 4096
 
 
 def test_a_dead_disk_stays_dead(rig: Rig) -> None:
