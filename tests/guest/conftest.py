@@ -23,8 +23,6 @@ CharIO: it is run again, twice at most, and the summary counts it as rerun.  So 
 too busy to see what the drive fetched (entries.py).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack

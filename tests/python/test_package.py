@@ -29,8 +29,6 @@ def run(*command: str | Path, library: str = str(LIBRARY)) -> subprocess.Complet
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 EXAMPLE = """
-from __future__ import annotations
-
 import chario
 
 

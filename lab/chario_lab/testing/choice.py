@@ -10,8 +10,6 @@ stock                 it needs what only Debian's kernels have, such as LVM or p
 slow                  it takes more than a minute, or is idle for more than a third of its time: such files begin first
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -8,8 +8,6 @@ all      every test: on each kernel its whole list, and the tests of the lab and
 long     what takes hours: fuzzers, every file on every kernel, many crashes, mutants, bare machines
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

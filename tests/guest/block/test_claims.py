@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """One disk, a file system and a recorder: neither writes under the other, whichever comes first."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

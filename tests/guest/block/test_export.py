@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Two machines: one records to a region and exports another, the other mounts, writes and verifies."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Regions in the hands of a user: chario region and chario run, partition tables that others write, udev."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

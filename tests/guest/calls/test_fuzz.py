@@ -6,8 +6,6 @@ fuzz` has a million commands of the debug kernel: FUZZ_COMMANDS says how many.
 Each run draws its own seed, and a failure shows it: FUZZ_SEED=N repeats a run.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -4,8 +4,6 @@
 The guest has udev and no systemd: what udev would have systemd start is run by the test.
 """
 
-from __future__ import annotations
-
 import pytest
 from bind_lab import COMMAND_LIMIT_S, KILLED, OK, Machine, MachineKeeper, machine_keeper
 from programs import compile_program

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The udev rule, in the hands of a real udev: who may use a disk, and names that stay."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@
 The drive is played: it answers nothing until it is reset, and is another one by then, or has another namespace.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
