@@ -115,6 +115,16 @@ wait_for()
 	done
 }
 
+# from_pipe SAID ARGUMENT...: chario as $!, which reads what is written to descriptor 3; what it says is in SAID.
+from_pipe()
+{
+	mkfifo pipe
+	said=$1
+	shift
+	"$chario" "$@" >"$said" 2>&1 &
+	exec 3>pipe
+}
+
 # A port of UDP and TCP that no program has.
 free_port()
 {

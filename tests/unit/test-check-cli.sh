@@ -148,11 +148,8 @@ claim "a store without header and table is none"
 
 # 16 records of 4 KiB, which nothing makes durable before the end.
 format 32M
-mkfifo pipe
-"$chario" record cam --size 1M --record 4k --segment 8k --durability none --flush-ms 1 --from pipe \
-	>recorded 2>&1 &
+from_pipe recorded record cam --size 1M --record 4k --segment 8k --durability none --flush-ms 1 --from pipe
 recorder=$!
-exec 3>pipe
 bytes 65536 >&3
 until "$chario" stat cam --json >said 2>&1 && [ "$(member records)" = 16 ]; do
 	kill -0 $recorder || break

@@ -204,10 +204,8 @@ claim "a source that changes meanwhile is noticed"
 format 32M
 bytes 2000000 >source
 gives 0 put source area
-mkfifo pipe
-"$chario" put --changed pipe area --bytes 2000000 >put-said 2>&1 &
+from_pipe put-said put --changed pipe area --bytes 2000000
 put=$!
-exec 3>pipe
 head -c 100000 source >&3
 gives 1 put --changed source area :: 'cannot write "area": the area is open elsewhere'
 gives 0 cat area

@@ -317,10 +317,8 @@ claim "one byte is one byte"
 # A store that is cut while something is put into it does not become a file with a hole.
 format 8M
 bytes 3000000 >source
-mkfifo pipe
-"$chario" put pipe area --bytes 3000000 >put-said 2>&1 &
+from_pipe put-said put pipe area --bytes 3000000
 put=$!
-exec 3>pipe
 wait_for area $put
 until "$chario" stat --store store area | grep -q filling; do kill -0 $put || break; done
 truncate -s 500K store
@@ -334,10 +332,8 @@ claim "a store that was cut does not grow again"
 
 format 32M
 bytes 2000000 >source
-mkfifo pipe
-"$chario" put pipe area --bytes 2000000 >put-said 2>&1 &
+from_pipe put-said put pipe area --bytes 2000000
 put=$!
-exec 3>pipe
 wait_for area $put
 # The area is there before it is locked.
 until "$chario" stat --store store area | grep -q filling; do kill -0 $put || break; done

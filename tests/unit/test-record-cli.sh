@@ -329,10 +329,8 @@ claim "without --drop the source waits, and nothing is lost"
 
 format 64M
 # What comes at once has one time.
-mkfifo pipe
-"$chario" record --late-ms 600000 cam --size 4M --from pipe --flush-ms 10 >record-said 2>&1 &
+from_pipe record-said record --late-ms 600000 cam --size 4M --from pipe --flush-ms 10
 recorder=$!
-exec 3>pipe
 for i in 1 2 3 4 5; do
 	echo "line $i" >&3
 	until "$chario" tail cam 2>/dev/null | grep -q "line $i"; do kill -0 $recorder || break; done
@@ -371,10 +369,8 @@ gives 0 tail cam --json -n 1 :: '"sequence":2'
 claim "tail prints the newest records"
 
 format 64M
-mkfifo pipe
-"$chario" record --late-ms 600000 cam --size 4M --from pipe --flush-ms 10 >record-said 2>&1 &
+from_pipe record-said record --late-ms 600000 cam --size 4M --from pipe --flush-ms 10
 recorder=$!
-exec 3>pipe
 wait_for cam $recorder
 echo 'line 1' >&3
 until "$chario" tail cam 2>/dev/null | grep -q 'line 1'; do kill -0 $recorder || break; done
@@ -392,10 +388,8 @@ claim "tail follows a recording until it ends"
 
 # Killed, it is there up to where it was durable, and goes on.
 format 64M
-mkfifo pipe
-"$chario" record --late-ms 600000 cam --size 16M --from pipe --flush-ms 10 >said 2>&1 &
+from_pipe said record --late-ms 600000 cam --size 16M --from pipe --flush-ms 10
 recorder=$!
-exec 3>pipe
 wait_for cam $recorder
 bytes 100000 >source
 cat source >&3
