@@ -80,13 +80,18 @@ static int have_area(struct cli_record *record)
 
 static int fail_stream(const struct cli_record *record, int err)
 {
-	if (err == -EEXIST || err == -EALREADY)
-		return cli_say(record->cli,
-			       "\"%s\" %s\n--append goes on with a recording, --force begins a "
-			       "new one",
-			       record->name,
-			       err == -EEXIST ? "holds a recording already" :
-						"is being filled by chario put");
+	if (err == -EEXIST)
+		return cli_say(
+			record->cli,
+			"\"%s\" holds a recording already\n--append goes on with a recording, "
+			"--force begins a new one",
+			record->name);
+	if (err == -EALREADY)
+		return cli_say(
+			record->cli,
+			"\"%s\" holds a file of chario put, or a part of one\n--force records "
+			"over it",
+			record->name);
 	if (err == -ENOSPC)
 		return cli_say(record->cli,
 			       "\"%s\" is too short: an area has two segments at least; "

@@ -26,7 +26,7 @@ static const struct own table[] = {
 	  "append=true goes on with it, force=true begins a new one; splitmuxsink records each "
 	  "fragment into an area of its own with location=\"part-%05d\"" },
 	{ CHARIO_GST_OPEN, EALREADY,
-	  "Take another area; force=true begins a recording in this one" },
+	  "Take another area; force=true records over what is in this one" },
 	{ CHARIO_GST_OPEN, EBUSY, "Wait until that recording is ended, or take another area" },
 	{ CHARIO_GST_OPEN, ENODATA, "chariosink makes one" },
 	{ CHARIO_GST_OPEN, ENOSPC,
@@ -54,16 +54,6 @@ static const char *advice_of(enum chario_gst_act act, int err)
 	return chario_error_advice_of(err, subjects[act]);
 }
 
-/* Two errors mean something else for other callers of the library. */
-static const char *meaning_of(enum chario_gst_act act, int err)
-{
-	if (act == CHARIO_GST_OPEN && err == -EEXIST)
-		return "the area holds a recording already";
-	if (act == CHARIO_GST_OPEN && err == -EALREADY)
-		return "the area is being filled by chario put";
-	return chario_error_meaning_of(err, subjects[act]);
-}
-
 static gint code_of(enum chario_gst_act act, int err)
 {
 	if (err == -EACCES || err == -EPERM || err == -EROFS)
@@ -85,7 +75,7 @@ static gint code_of(enum chario_gst_act act, int err)
 /* The library's texts begin in lower case, because they are also parts of sentences. */
 static gchar *text_of(enum chario_gst_act act, int err)
 {
-	const char *meaning = meaning_of(act, err);
+	const char *meaning = chario_error_meaning_of(err, subjects[act]);
 	const char *advice = advice_of(act, err);
 
 	return g_strdup_printf("%c%s%s%s.", g_ascii_toupper(meaning[0]), meaning + 1,

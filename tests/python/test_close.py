@@ -151,7 +151,7 @@ def test_a_generator_in_a_cycle_frees_nothing_twice(recorded: Path, monkeypatch:
 
 OPENINGS: dict[str, Callable[[chario.Store], Resource]] = {
     "area": lambda store: store.open("camera"),
-    "stream": lambda store: chario.Stream(store, "camera"),
+    "stream": lambda store: chario.Stream(store, "camera", force=True),
     "reader": lambda store: chario.Reader(store, "camera"),
     "queue": chario.Queue,
     "pool": lambda store: chario.Buffer.pool(store, 4096),
@@ -227,7 +227,7 @@ def test_a_store_waits_for_what_others_close(recorded: Path, monkeypatch: pytest
     for end in (chario.Stream.close, id):
         ends.clear()
         store = chario.Store(recorded, writable=True)
-        streams = [chario.Stream(store, "camera")]
+        streams = [chario.Stream(store, "camera", force=True)]
         thread = threading.Thread(target=lambda end=end, streams=streams: end(streams.pop()))
         thread.start()
         assert ends.wait(60)

@@ -106,7 +106,7 @@ def test_it_follows_a_recording(stream: chario.Stream, reader: chario.Reader) ->
 def test_an_error_ends_it(stream: chario.Stream, reader: chario.Reader, store: chario.Store) -> None:
     """A new recording in the area is an error that cannot pass."""
     stream.close()
-    with chario.Stream(store, "camera"), pytest.raises(chario.ChariOError, match="ESTALE"):
+    with chario.Stream(store, "camera", force=True), pytest.raises(chario.ChariOError, match="ESTALE"):
         reader.play(lambda record: None, limit_errors=3, fault=lambda error: False)
 
 

@@ -87,7 +87,9 @@ def test_a_full_area_and_a_ring(store: chario.Store, area: str) -> None:
         while True:
             stream.write(bytes(SEGMENT // 2))
     assert caught.value.errno == errno.ENOSPC
-    with chario.Stream(store, area, segment_bytes=SEGMENT, ring=True) as stream:
+    with pytest.raises(chario.ChariOError, match="the area holds a recording already"):
+        chario.Stream(store, area)
+    with chario.Stream(store, area, segment_bytes=SEGMENT, ring=True, force=True) as stream:
         for number in range(200):
             stream.write(number.to_bytes(4, "little") + bytes(SEGMENT - 8192))
     with chario.Reader(store, area) as reader:
@@ -147,7 +149,7 @@ def test_short_rooms_are_dense(store: chario.Store) -> None:
     store.create(area, MIB // 4)
     counts = []
     for dense in (False, True):
-        with chario.Stream(store, area, dense=dense, segment_bytes=65536) as stream:
+        with chario.Stream(store, area, dense=dense, segment_bytes=65536, force=True) as stream:
             count = 0
             with pytest.raises(chario.ChariOError):
                 while True:

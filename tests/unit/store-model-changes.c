@@ -316,7 +316,6 @@ static int fill_open(struct chario_area *open, struct model_area *area, uint64_t
 	area->info.fill_tag = tag;
 	if (bytes == area->info.bytes) {
 		area->info.flags = 0;
-		area->info.filled_bytes = 0;
 		area->info.fill_tag = 0;
 	}
 	return expect("saying what is filled", err, 0);

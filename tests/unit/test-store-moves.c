@@ -141,7 +141,7 @@ TEST(filling_is_remembered, "filling is remembered")
 	EQUAL(chario_store_rename(store, "a", "b"), 0);
 	EQUAL(chario_area_set_filled(area, 10000, 5), 0);
 	EQUAL(info_of("b").flags, 0);
-	EQUAL(info_of("b").filled_bytes, 0);
+	EQUAL(info_of("b").filled_bytes, 10000);
 	EQUAL(chario_area_set_filled(area, 1, 5), -EINVAL);
 	chario_area_close(area);
 }

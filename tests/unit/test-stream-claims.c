@@ -263,7 +263,7 @@ static void check_unused(int should)
 		EQUAL(chario_store_create(rig.store, LAB_AREA, RIG_BYTES, 0), 0);
 }
 
-/* An area is not taken from a recording, whatever is left of it, or from a copy that has begun. */
+/* An area is not taken from a recording, whatever is left of it, or from a copy, complete or begun. */
 TEST(test_unused, "an area with anything to lose is not taken")
 {
 	struct chario_area *area;
@@ -273,6 +273,10 @@ TEST(test_unused, "an area with anything to lose is not taken")
 	check_unused(0);
 	EQUAL(chario_store_remove(rig.store, LAB_AREA), 0);
 	EQUAL(chario_store_create(rig.store, LAB_AREA, RIG_BYTES, CHARIO_CREATE_FILLING), 0);
+	check_unused(-EALREADY);
+	EQUAL(chario_area_open(rig.store, LAB_AREA, O_RDWR, &area), 0);
+	EQUAL(chario_area_set_filled(area, RIG_BYTES, 1), 0);
+	chario_area_close(area);
 	check_unused(-EALREADY);
 	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(chario_stream_lose(rig.stream, 1, 1), 0);

@@ -132,7 +132,8 @@ struct chario_store_info {
  * @allocated_bytes: space on the disk in bytes, a multiple of CHARIO_STORE_BLOCK
  * @created_ns: time of creation, nanoseconds since 1970 (CLOCK_REALTIME)
  * @changed_ns: time of the last change of its entry in the table
- * @filled_bytes: with CHARIO_AREA_FILLING: number of bytes that are durably there
+ * @filled_bytes: with CHARIO_AREA_FILLING: number of bytes that are durably there; without: not 0
+ *	if the area was filled to its end, and no recording was begun in it since
  * @fill_tag: with CHARIO_AREA_FILLING: number by which the filler recognises its
  *	source
  * @name: name, UTF-8 by custom, any bytes but NUL and '/'; ends with a NUL

@@ -235,7 +235,7 @@ struct chario_stream_room {
  * The old content of the area is lost, unless CHARIO_STREAM_APPEND is set: then the head is
  * found, and the recording continues after its last whole record.  With CHARIO_STREAM_EXCL the
  * call fails instead if the area has a recording with records, or one that cannot be read, or
- * is being filled by chario_copy_in().  It looks while it holds the area's lock: if two programs
+ * a file that chario_copy_in() puts or has put there.  It looks while it holds the area's lock: if two programs
  * begin at once, one of them gets -EBUSY or -EEXIST.  The call changes the table once, or not at
  * all with APPEND.  It allocates all memory that recording needs.  If
  * RLIMIT_MEMLOCK does not allow the usual buffers, it chooses fewer and, in a new recording,
@@ -246,7 +246,7 @@ struct chario_stream_room {
  * chario_stream_lose() at the same time.
  * Return: 0; -ENOENT if there is no such area; -ENOSPC if it is shorter than two segments;
  * -ENODATA with APPEND if it has no recording; with EXCL -EEXIST if it has records, and
- * -EALREADY if it is being filled; -EINVAL if an option is out of its range;
+ * -EALREADY if it has a file, or a part of one; -EINVAL if an option is out of its range;
  * -EBUSY if a move of the area was interrupted, which chario_store_defrag() completes;
  * -EOPNOTSUPP if the logical block of the disk is longer than 4096; -EUCLEAN if the table
  * has impossible values; -ENOMEM, also if RLIMIT_MEMLOCK does not allow two buffers; and

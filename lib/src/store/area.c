@@ -246,10 +246,11 @@ static int change(struct chario_area *area, const struct store_fields *fields)
 	return err;
 }
 
-static void end_filling(struct store_fields *fields)
+/* The value of @filled_bytes tells later that an area which was filled has content. */
+static void end_filling(struct store_fields *fields, uint64_t filled_bytes)
 {
 	fields->flags &= ~STORE_ENTRY_FILLING;
-	fields->filled_bytes = 0;
+	fields->filled_bytes = filled_bytes;
 	fields->fill_tag = 0;
 }
 
@@ -262,7 +263,7 @@ int chario_area_set_filled(struct chario_area *area, uint64_t bytes, uint64_t ta
 	fields.filled_bytes = bytes;
 	fields.fill_tag = tag;
 	if (bytes == fields.bytes)
-		end_filling(&fields);
+		end_filling(&fields, bytes);
 	return change(area, &fields);
 }
 
@@ -289,7 +290,7 @@ static int take_over(struct chario_area *area, const char *name, const struct ch
 	err = chario_store_give_name(item, name, old_item, entry);
 	if (err)
 		return err;
-	end_filling(&entry->fields);
+	end_filling(&entry->fields, entry->fields.bytes);
 	if (old)
 		changes[1].slot = old->slot;
 	return chario_change_entries(area->store, changes, old ? 2 : 1);
@@ -326,7 +327,7 @@ int chario_area_set_stream(struct chario_area *area, const struct chario_area_st
 {
 	struct store_fields fields = area->fields;
 
-	end_filling(&fields);
+	end_filling(&fields, 0);
 	fields.flags &= ~STORE_ENTRY_RING;
 	fields.flags |= STORE_ENTRY_STREAM;
 	if (stream->ring)

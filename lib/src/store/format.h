@@ -121,7 +121,8 @@ struct store_end {
  * @allocated_bytes: space of the area on the disk in bytes
  * @created_ns: time in nanoseconds since 1970
  * @changed_ns: time in nanoseconds since 1970
- * @filled_bytes: bytes written so far while the area is being filled
+ * @filled_bytes: bytes written so far while the area is being filled; afterwards not 0, as long as
+ *	the area holds what it was filled with, and no recording
  * @fill_tag: number of the content while the area is being filled
  * @move_offset: offset of the old place while the area is being moved
  * @moved_bytes: bytes from the start of the area that lie at @offset while it is being

@@ -348,7 +348,7 @@ void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_
 
 /*
  * Check that an open area has nothing to lose.  Returns 0; -EEXIST if it has records, or that
- * is not known; -EALREADY if it is being filled; or another negative errno.
+ * is not known; -EALREADY if it has a file, or a part of one; or another negative errno.
  */
 int chario_stream_check_unused(struct chario_area *area);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Areas that have nothing to lose: no records, and no copy of a file that has begun.
+ * Areas that have nothing to lose: no records, and no copy of a file, complete or begun.
  *
  * Both functions look while they hold the locks of the area, so nobody begins anything
  * between the look and what follows it.
@@ -31,8 +31,10 @@ int chario_stream_check_unused(struct chario_area *area)
 	if (area->fields.flags & STORE_ENTRY_FILLING)
 		return -EALREADY;
 	err = chario_area_get_stream(area, &entry);
+	if (err == -ENODATA)
+		return area->fields.filled_bytes ? -EALREADY : 0;
 	if (err)
-		return err == -ENODATA ? 0 : err;
+		return err;
 	err = chario_tape_init(&tape, area, &entry);
 	if (!err)
 		err = check_records(&tape, &entry.end);

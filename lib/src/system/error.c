@@ -174,6 +174,10 @@ static const struct entry of_contents[] = {
 };
 
 static const struct entry of_recordings[] = {
+	ERROR(EEXIST, "the area holds a recording already",
+	      "continue it, or force a new one to begin; chario ls shows the areas"),
+	ERROR(EALREADY, "the area holds a file of chario put, or a part of one",
+	      "take another area, or force a recording over it"),
 	ERROR(ENOSPC, "the area is full, or shorter than two segments",
 	      "take a longer area, shorter segments, or a ring, which overwrites the oldest"),
 	ERROR(EINVAL,
