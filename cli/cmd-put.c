@@ -197,6 +197,16 @@ static bool is_to_be_published(const struct cli_put *put)
 	return put->into != put->name && put->written == put->source.bytes && !put->broken;
 }
 
+/* Have the copy take the name.  If that fails, a byte is left to the same command. */
+static int publish(const struct cli_put *put)
+{
+	int err = chario_area_publish(put->area, put->name);
+
+	if (err && put->written)
+		chario_area_set_filled(put->area, put->written - 1, put->source.tag);
+	return err;
+}
+
 /*
  * Record the durable part of the copy.  A later flush does not cover the data of a failed
  * one, and a write of the table flushes, too.
@@ -206,7 +216,7 @@ static int write_down(struct cli_put *put)
 	int err = put->unflushed ? -EIO : chario_area_sync(put->area);
 
 	if (!err && is_to_be_published(put))
-		err = chario_area_publish(put->area, put->name);
+		err = publish(put);
 	else if (!err)
 		err = chario_area_set_filled(put->area, put->written, put->source.tag);
 	put->unflushed = err;
@@ -253,7 +263,7 @@ static int say_short(const struct cli_put *put, uint64_t bytes)
 
 	return cli_say(put->cli, "\"%s\" ended after %" PRIu64 " of %s%s", put->source.name, bytes,
 		       cli_count(whole, put->source.bytes, "byte"),
-		       put->source.tag ? ": it became shorter while it was read" : "");
+		       put->source.is_seekable ? ": it became shorter while it was read" : "");
 }
 
 int cli_put_fail_copy(const struct cli_put *put, const struct chario_copy *copy, int err)
@@ -289,7 +299,7 @@ static int copy_all(struct cli_put *put)
 {
 	struct chario_copy copy = {
 		.size = sizeof(copy),
-		.flags = put->source.tag ? CHARIO_COPY_SAME_OFFSET : 0,
+		.flags = put->source.is_seekable ? CHARIO_COPY_SAME_OFFSET : 0,
 		.offset = put->start,
 		.bytes = put->source.bytes - put->start,
 		.progress = note,
@@ -315,9 +325,12 @@ static int say_stopped(const struct cli_put *put)
 			       " bytes of \"%s\" are there; the same command goes on from there",
 			       put->recorded, put->source.bytes, put->name);
 	return cli_say(put->cli,
-		       "stopped: \"%s\" has the first %" PRIu64 " of %" PRIu64
-		       " bytes; a pipe cannot be taken up again: put it again with --force",
-		       put->name, put->recorded, put->source.bytes);
+		       "stopped: \"%s\" has the first %" PRIu64 " of %" PRIu64 " bytes; %s",
+		       put->name, put->recorded, put->source.bytes,
+		       put->source.is_seekable ?
+			       "whether a disk is still the same cannot be seen: put it again with "
+			       "--changed, which reads all of it and writes what differs" :
+			       "a pipe cannot be taken up again: put it again with --force");
 }
 
 static int finish(struct cli_put *put, int status)

@@ -73,15 +73,14 @@ static int sync_area(const struct cli_put *put)
 /* Describe the content that an error has left; the error itself has been reported. */
 static int say_state(const struct cli_put *put)
 {
-	return cli_say(put->cli,
-		       "stopped: %" PRIu64 " of %" PRIu64 " bytes of \"%s\" are as in \"%s\", "
-		       "behind them each block is the old or the new one; %" PRIu64
-		       " blocks written\n"
-		       "%s",
-		       put->written, put->source.bytes, put->name, put->source.name,
-		       put->nr_written,
-		       put->source.tag ? "the same command brings the rest" :
-					 "put all of it again, with --changed, to bring the rest");
+	return cli_say(
+		put->cli,
+		"stopped: %" PRIu64 " of %" PRIu64 " bytes of \"%s\" are as in \"%s\", "
+		"behind them each block is the old or the new one; %" PRIu64 " blocks written\n"
+		"%s",
+		put->written, put->source.bytes, put->name, put->source.name, put->nr_written,
+		put->source.is_seekable ? "the same command brings the rest" :
+					  "put all of it again, with --changed, to bring the rest");
 }
 
 static int finish(const struct cli_put *put, int status)
@@ -118,7 +117,7 @@ static int update(struct cli_put *put)
 {
 	struct chario_copy copy = {
 		.size = sizeof(copy),
-		.flags = put->source.tag ? CHARIO_COPY_SAME_OFFSET : 0,
+		.flags = put->source.is_seekable ? CHARIO_COPY_SAME_OFFSET : 0,
 		.bytes = put->source.bytes,
 		.progress = show,
 		.data = put,

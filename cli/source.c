@@ -41,7 +41,10 @@ static int measure_file(const struct cli *cli, struct cli_source *source, uint64
 		return cli_say(cli, "\"%s\" has %s, fewer than --bytes says", source->name,
 			       cli_count(count, size, "byte"));
 	source->bytes = bytes ? bytes : size;
-	source->tag = tag_of(&source->begin, source->bytes);
+	source->is_seekable = true;
+	/* Nothing of the node of a disk tells whether its content is the same. */
+	if (S_ISREG(source->begin.st_mode))
+		source->tag = tag_of(&source->begin, source->bytes);
 	return CLI_OK;
 }
 
@@ -132,7 +135,7 @@ bool cli_source_changed(const struct cli_source *source)
 	const struct stat *was = &source->begin;
 	struct stat is;
 
-	if (!source->tag || !S_ISREG(was->st_mode))
+	if (!source->tag)
 		return false;
 	return fstat(source->fd, &is) || is.st_size != was->st_size ||
 	       is.st_mtim.tv_sec != was->st_mtim.tv_sec ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The source of a put: a file or a disk, which can be read from any place and recognised,
- * or a pipe, which cannot.
+ * The source of a put: a file, which can be read from any place and recognised; a disk, which
+ * can be read from any place; or a pipe.
  */
 #ifndef CHARIO_CLI_SOURCE_H
 #define CHARIO_CLI_SOURCE_H
@@ -15,13 +15,15 @@
  * @name: name for messages
  * @fd: descriptor open for reading
  * @bytes: number of bytes to read
- * @tag: number by which the source is recognised; 0 for a pipe
+ * @is_seekable: true if it can be read from any place
+ * @tag: number by which a file is recognised; 0 for all others
  * @begin: status when it was opened
  */
 struct cli_source {
 	const char *name;
 	int fd;
 	uint64_t bytes;
+	bool is_seekable;
 	uint64_t tag;
 	struct stat begin;
 };
@@ -34,7 +36,7 @@ int cli_source_open(const struct cli *cli, struct cli_source *source, const char
 		    uint64_t bytes);
 void cli_source_close(struct cli_source *source);
 
-/* Returns whether a plain file has changed since it was opened. */
+/* Returns whether a file has changed since it was opened. */
 bool cli_source_changed(const struct cli_source *source);
 
 #endif /* CHARIO_CLI_SOURCE_H */

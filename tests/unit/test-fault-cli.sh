@@ -35,6 +35,15 @@ gives 0 stat area --json
 has filled_bytes $((4 * slot))
 gives 0 put source area
 same source area
+# Nothing tells whether a disk has the same content.
+if disk=$(losetup -f --show source 2>/dev/null); then
+	gives 0 rm area
+	faulty FAULT_FLUSH=4 1 put "$disk" area
+	gives 1 put "$disk" area :: 'an unfinished copy of something else'
+	gives 0 put --changed "$disk" area
+	same source area
+	losetup -d "$disk"
+fi
 unset FAULT_CLOCK
 claim "what a failed flush was for does not count as there"
 

@@ -310,6 +310,7 @@ format 32M
 bytes 1 >source
 gives 0 put source one
 gives 0 stat one :: 'size             1 byte (1 B)'
+gives 1 record one --append </dev/null :: 'holds a file of chario put' '--force records over it'
 gives 1 put --bytes 2 source more :: '"source" has 1 byte, fewer than --bytes says'
 "$chario" put - cut --bytes 1 </dev/null >said 2>&1 && note "an empty pipe passes"
 claim "one byte is one byte"
@@ -349,5 +350,20 @@ exec 3>&-
 wait $put || note "put failed: $(cat put-said)"
 same source renamed
 claim "an area has one writer, and stays while it is open"
+
+format 32M
+bytes 1000000 >old
+bytes 2000000 >new
+gives 0 put old area
+mkfifo pipe
+"$chario" cat area >pipe &
+exec 3<pipe
+head -c 1 <&3 >first
+gives 1 put --force new area :: 'the same command goes on with it'
+exec 3<&-
+wait $!
+gives 0 put --force new area --json :: '"resumed_at_bytes": 1998848'
+same new area
+claim "what a reader has kept from being replaced is replaced later"
 
 end
