@@ -11,281 +11,128 @@
 
 #include <chario/uapi.h>
 
-#define OFFSET(type, member, offset, bytes)                                           \
-	_Static_assert(offsetof(struct type, member) == (offset), #type "." #member); \
-	_Static_assert(sizeof(((struct type *)0)->member) == (bytes), #type "." #member);
-#define BYTES(type, member, offset, bytes) +(bytes)
+/* The bytes of all members, one behind the other, are where the members of the struct are. */
+#define BYTES(type, member, bytes) char member[bytes];
+#define SAME(type, member, bytes)                                                                \
+	_Static_assert(offsetof(struct type, member) == offsetof(struct type##_bytes, member) && \
+			       sizeof(((struct type *)0)->member) == (bytes),                    \
+		       #type "." #member);
 
-#define LAYOUT(type, bytes, members)                           \
-	_Static_assert(sizeof(struct type) == (bytes), #type); \
-	members(OFFSET) _Static_assert((members(BYTES)) == (bytes), #type)
+#define LAYOUT(type, bytes, members)                                                        \
+	struct type##_bytes {                                                               \
+		members(BYTES, type)                                                        \
+	};                                                                                  \
+	_Static_assert(sizeof(struct type##_bytes) == (bytes), #type " as it stands here"); \
+	members(SAME, type) _Static_assert(sizeof(struct type) == (bytes), #type)
 
-#define INFO(M)                                            \
-	M(chario_info, size, 0, 4)                         \
-	M(chario_info, abi_version, 4, 4)                  \
-	M(chario_info, features, 8, 8)                     \
-	M(chario_info, capacity_bytes, 16, 8)              \
-	M(chario_info, logical_block_bytes, 24, 4)         \
-	M(chario_info, physical_block_bytes, 28, 4)        \
-	M(chario_info, dma_alignment_bytes, 32, 4)         \
-	M(chario_info, command_bytes, 36, 4)               \
-	M(chario_info, max_command_bytes, 40, 4)           \
-	M(chario_info, chunk_bytes, 44, 4)                 \
-	M(chario_info, boundary_bytes, 48, 4)              \
-	M(chario_info, nr_queues, 52, 4)                   \
-	M(chario_info, nr_poll_queues, 56, 4)              \
-	M(chario_info, queue_depth, 60, 4)                 \
-	M(chario_info, completion, 64, 4)                  \
-	M(chario_info, spin_ns, 68, 4)                     \
-	M(chario_info, deadline_ns, 72, 8)                 \
-	M(chario_info, recovery_bound_ns, 80, 8)           \
-	M(chario_info, namespace_id, 88, 4)                \
-	M(chario_info, index, 92, 4)                       \
-	M(chario_info, backend, 96, 16)                    \
-	M(chario_info, serial, 112, 24)                    \
-	M(chario_info, model, 136, 48)                     \
-	M(chario_info, firmware, 184, 16)                  \
-	M(chario_info, command_limit, 200, 4)              \
-	M(chario_info, region, 204, 4)                     \
-	M(chario_info, write_alignment_bytes, 208, 4)      \
-	M(chario_info, deallocate_alignment_bytes, 212, 4) \
-	M(chario_info, optimal_write_bytes, 216, 4)        \
-	M(chario_info, atomic_write_bytes, 220, 4)         \
-	M(chario_info, offset_bytes, 224, 8)
-
-#define REGION(M)                        \
-	M(chario_region, number, 0, 4)   \
-	M(chario_region, reserved, 4, 4) \
-	M(chario_region, offset, 8, 8)   \
-	M(chario_region, bytes, 16, 8)
-
-#define REGIONS(M)                     \
-	M(chario_regions, size, 0, 4)  \
-	M(chario_regions, count, 4, 4) \
-	M(chario_regions, address, 8, 8)
-
-#define CONFINE(M)                      \
-	M(chario_confine, size, 0, 4)   \
-	M(chario_confine, flags, 4, 4)  \
-	M(chario_confine, offset, 8, 8) \
-	M(chario_confine, bytes, 16, 8)
-
-#define STATS(M)                                       \
-	M(chario_stats, size, 0, 4)                    \
-	M(chario_stats, reserved, 4, 4)                \
-	M(chario_stats, read_commands, 8, 8)           \
-	M(chario_stats, write_commands, 16, 8)         \
-	M(chario_stats, flush_commands, 24, 8)         \
-	M(chario_stats, read_bytes, 32, 8)             \
-	M(chario_stats, write_bytes, 40, 8)            \
-	M(chario_stats, errors, 48, 8)                 \
-	M(chario_stats, timeouts, 56, 8)               \
-	M(chario_stats, interrupted, 64, 8)            \
-	M(chario_stats, aborts, 72, 8)                 \
-	M(chario_stats, resets, 80, 8)                 \
-	M(chario_stats, sq_doorbells, 88, 8)           \
-	M(chario_stats, cq_doorbells, 96, 8)           \
-	M(chario_stats, interrupts, 104, 8)            \
-	M(chario_stats, late_reaps, 112, 8)            \
-	M(chario_stats, discard_commands, 120, 8)      \
-	M(chario_stats, discard_bytes, 128, 8)         \
-	M(chario_stats, write_zeroes_commands, 136, 8) \
-	M(chario_stats, write_zeroes_bytes, 144, 8)
-
-#define FILE_OPTIONS(M)                           \
-	M(chario_file_options, size, 0, 4)        \
-	M(chario_file_options, completion, 4, 4)  \
-	M(chario_file_options, deadline_ns, 8, 8) \
-	M(chario_file_options, spin_ns, 16, 4)    \
-	M(chario_file_options, flags, 20, 4)
-
-#define BUFFER_CREATE(M)                            \
-	M(chario_buffer_create, size, 0, 4)         \
-	M(chario_buffer_create, kind, 4, 4)         \
-	M(chario_buffer_create, flags, 8, 4)        \
-	M(chario_buffer_create, id, 12, 4)          \
-	M(chario_buffer_create, address, 16, 8)     \
-	M(chario_buffer_create, bytes, 24, 8)       \
-	M(chario_buffer_create, mmap_offset, 32, 8) \
-	M(chario_buffer_create, extents, 40, 4)     \
-	M(chario_buffer_create, fd, 44, 4)          \
-	M(chario_buffer_create, reserved, 48, 8)
-
-#define BUFFER_DESTROY(M)                    \
-	M(chario_buffer_destroy, size, 0, 4) \
-	M(chario_buffer_destroy, id, 4, 4)
-
-#define BUFFER_EXPORT(M)                     \
-	M(chario_buffer_export, size, 0, 4)  \
-	M(chario_buffer_export, id, 4, 4)    \
-	M(chario_buffer_export, flags, 8, 4) \
-	M(chario_buffer_export, fd, 12, 4)
-
-#define BUFFER_SYNC(M)                          \
-	M(chario_buffer_sync, size, 0, 4)       \
-	M(chario_buffer_sync, id, 4, 4)         \
-	M(chario_buffer_sync, offset, 8, 8)     \
-	M(chario_buffer_sync, bytes, 16, 8)     \
-	M(chario_buffer_sync, direction, 24, 4) \
-	M(chario_buffer_sync, reserved, 28, 4)
-
-#define TRANSFER(M)                              \
-	M(chario_transfer, size, 0, 4)           \
-	M(chario_transfer, op, 4, 4)             \
-	M(chario_transfer, flags, 8, 4)          \
-	M(chario_transfer, buffer, 12, 4)        \
-	M(chario_transfer, buffer_offset, 16, 8) \
-	M(chario_transfer, disk_offset, 24, 8)   \
-	M(chario_transfer, bytes, 32, 8)         \
-	M(chario_transfer, deadline_ns, 40, 8)   \
-	M(chario_transfer, reserved, 48, 16)
-
-#define SETTLE(M)                           \
-	M(chario_settle, size, 0, 4)        \
-	M(chario_settle, reserved, 4, 4)    \
-	M(chario_settle, disk_offset, 8, 8) \
-	M(chario_settle, bytes, 16, 8)      \
-	M(chario_settle, deadline_ns, 24, 8)
-
-#define QUEUE_CREATE(M)                        \
-	M(chario_queue_create, size, 0, 4)     \
-	M(chario_queue_create, flags, 4, 4)    \
-	M(chario_queue_create, depth, 8, 4)    \
-	M(chario_queue_create, cpu, 12, 4)     \
-	M(chario_queue_create, granted, 16, 4) \
-	M(chario_queue_create, id, 20, 4)      \
-	M(chario_queue_create, reserved, 24, 8)
-#define PIN(M)                         \
-	M(chario_pin, size, 0, 4)      \
-	M(chario_pin, wanted, 4, 4)    \
-	M(chario_pin, in_force, 8, 4)  \
-	M(chario_pin, absent, 12, 4)   \
-	M(chario_pin, refused, 16, 4)  \
-	M(chario_pin, reserved, 20, 4) \
-	M(chario_pin, status, 24, 64)
-
-#define HEALTH(M)                                        \
-	M(chario_health, size, 0, 4)                     \
-	M(chario_health, status, 4, 4)                   \
-	M(chario_health, reasons, 8, 4)                  \
-	M(chario_health, events, 12, 4)                  \
-	M(chario_health, read_ns, 16, 8)                 \
-	M(chario_health, critical_warning, 24, 4)        \
-	M(chario_health, temperature_k, 28, 4)           \
-	M(chario_health, warning_temperature_k, 32, 4)   \
-	M(chario_health, critical_temperature_k, 36, 4)  \
-	M(chario_health, warning_minutes, 40, 4)         \
-	M(chario_health, critical_minutes, 44, 4)        \
-	M(chario_health, spare_percent, 48, 4)           \
-	M(chario_health, spare_threshold_percent, 52, 4) \
-	M(chario_health, used_percent, 56, 4)            \
-	M(chario_health, throttled, 60, 4)               \
-	M(chario_health, throttle_light_count, 64, 4)    \
-	M(chario_health, throttle_heavy_count, 68, 4)    \
-	M(chario_health, throttle_light_s, 72, 4)        \
-	M(chario_health, throttle_heavy_s, 76, 4)        \
-	M(chario_health, sensors_k, 80, 32)              \
-	M(chario_health, data_units_read, 112, 8)        \
-	M(chario_health, data_units_written, 120, 8)     \
-	M(chario_health, read_commands, 128, 8)          \
-	M(chario_health, write_commands, 136, 8)         \
-	M(chario_health, busy_minutes, 144, 8)           \
-	M(chario_health, power_cycles, 152, 8)           \
-	M(chario_health, power_on_hours, 160, 8)         \
-	M(chario_health, unsafe_shutdowns, 168, 8)       \
-	M(chario_health, media_errors, 176, 8)           \
-	M(chario_health, error_log_entries, 184, 8)
-
-#define TIMELINE_OPEN(M)                              \
-	M(chario_timeline_open, size, 0, 4)           \
-	M(chario_timeline_open, flags, 4, 4)          \
-	M(chario_timeline_open, records, 8, 4)        \
-	M(chario_timeline_open, tags, 12, 4)          \
-	M(chario_timeline_open, stop_above_ns, 16, 8) \
-	M(chario_timeline_open, reserved, 24, 8)
-
-#define TIMELINE_CONTROL(M)                             \
-	M(chario_timeline_control, size, 0, 4)          \
-	M(chario_timeline_control, command, 4, 4)       \
-	M(chario_timeline_control, stop_above_ns, 8, 8) \
-	M(chario_timeline_control, reserved, 16, 8)
-
-#define TIMELINE_HEADER(M)                               \
-	M(chario_timeline_header, size, 0, 4)            \
-	M(chario_timeline_header, record_bytes, 4, 4)    \
-	M(chario_timeline_header, nr_rings, 8, 4)        \
-	M(chario_timeline_header, records, 12, 4)        \
-	M(chario_timeline_header, rings_offset, 16, 8)   \
-	M(chario_timeline_header, ring_bytes, 24, 8)     \
-	M(chario_timeline_header, rings_bytes, 32, 8)    \
-	M(chario_timeline_header, tags_offset, 40, 8)    \
-	M(chario_timeline_header, tags_bytes, 48, 8)     \
-	M(chario_timeline_header, tags, 56, 4)           \
-	M(chario_timeline_header, clock_id, 60, 4)       \
-	M(chario_timeline_header, disk, 64, 4)           \
-	M(chario_timeline_header, frozen, 68, 4)         \
-	M(chario_timeline_header, record_cost_ns, 72, 4) \
-	M(chario_timeline_header, stop_queue, 76, 4)     \
-	M(chario_timeline_header, stop_request, 80, 4)   \
-	M(chario_timeline_header, reserved, 84, 4)       \
-	M(chario_timeline_header, begin_ns, 88, 8)       \
-	M(chario_timeline_header, stop_above_ns, 96, 8)  \
-	M(chario_timeline_header, stop_ns, 104, 8)       \
-	M(chario_timeline_header, stop_duration_ns, 112, 8)
-
-#define TIMELINE_RECORD(M)                        \
-	M(chario_timeline_record, time_ns, 0, 8)  \
-	M(chario_timeline_record, stage, 8, 1)    \
-	M(chario_timeline_record, op, 9, 1)       \
-	M(chario_timeline_record, cpu, 10, 2)     \
-	M(chario_timeline_record, disk, 12, 4)    \
-	M(chario_timeline_record, task, 16, 4)    \
-	M(chario_timeline_record, queue, 20, 4)   \
-	M(chario_timeline_record, request, 24, 4) \
-	M(chario_timeline_record, command, 28, 4) \
-	M(chario_timeline_record, offset, 32, 8)  \
-	M(chario_timeline_record, bytes, 40, 8)   \
-	M(chario_timeline_record, result, 48, 8)  \
-	M(chario_timeline_record, reserved, 56, 8)
-
-#define TIMELINE_RING(M)                      \
-	M(chario_timeline_ring, head, 0, 8)   \
-	M(chario_timeline_ring, polled, 8, 4) \
-	M(chario_timeline_ring, reserved, 12, 52)
-
-#define TIMELINE_TAG(M)                        \
-	M(chario_timeline_tag, sequence, 0, 8) \
-	M(chario_timeline_tag, time_ns, 8, 8)  \
-	M(chario_timeline_tag, value, 16, 8)   \
-	M(chario_timeline_tag, reserved, 24, 8)
-
-#define TIMELINE_TAGS(M)                    \
-	M(chario_timeline_tags, head, 0, 8) \
-	M(chario_timeline_tags, tags, 8, 4) \
-	M(chario_timeline_tags, reserved, 12, 20)
-
+/* clang-format off */
+#define INFO(M, T) M(T, size, 4) M(T, abi_version, 4) M(T, features, 8) M(T, capacity_bytes, 8) \
+	M(T, logical_block_bytes, 4) M(T, physical_block_bytes, 4) M(T, dma_alignment_bytes, 4) \
+	M(T, command_bytes, 4) M(T, max_command_bytes, 4) M(T, chunk_bytes, 4) \
+	M(T, boundary_bytes, 4) M(T, nr_queues, 4) M(T, nr_poll_queues, 4) M(T, queue_depth, 4) \
+	M(T, completion, 4) M(T, spin_ns, 4) M(T, deadline_ns, 8) M(T, recovery_bound_ns, 8) \
+	M(T, namespace_id, 4) M(T, index, 4) M(T, backend, 16) M(T, serial, 24) M(T, model, 48) \
+	M(T, firmware, 16) M(T, command_limit, 4) M(T, region, 4) M(T, write_alignment_bytes, 4) \
+	M(T, deallocate_alignment_bytes, 4) M(T, optimal_write_bytes, 4) \
+	M(T, atomic_write_bytes, 4) M(T, offset_bytes, 8)
 LAYOUT(chario_info, 232, INFO);
+
+#define STATS(M, T) M(T, size, 4) M(T, reserved, 4) M(T, read_commands, 8) \
+	M(T, write_commands, 8) M(T, flush_commands, 8) M(T, read_bytes, 8) M(T, write_bytes, 8) \
+	M(T, errors, 8) M(T, timeouts, 8) M(T, interrupted, 8) M(T, aborts, 8) M(T, resets, 8) \
+	M(T, sq_doorbells, 8) M(T, cq_doorbells, 8) M(T, interrupts, 8) M(T, late_reaps, 8) \
+	M(T, discard_commands, 8) M(T, discard_bytes, 8) M(T, write_zeroes_commands, 8) \
+	M(T, write_zeroes_bytes, 8)
 LAYOUT(chario_stats, 152, STATS);
+
+#define FILE_OPTIONS(M, T) M(T, size, 4) M(T, completion, 4) M(T, deadline_ns, 8) \
+	M(T, spin_ns, 4) M(T, flags, 4)
 LAYOUT(chario_file_options, 24, FILE_OPTIONS);
+
+#define BUFFER_CREATE(M, T) M(T, size, 4) M(T, kind, 4) M(T, flags, 4) M(T, id, 4) \
+	M(T, address, 8) M(T, bytes, 8) M(T, mmap_offset, 8) M(T, extents, 4) M(T, fd, 4) \
+	M(T, reserved, 8)
 LAYOUT(chario_buffer_create, 56, BUFFER_CREATE);
+
+#define BUFFER_DESTROY(M, T) M(T, size, 4) M(T, id, 4)
 LAYOUT(chario_buffer_destroy, 8, BUFFER_DESTROY);
+
+#define BUFFER_SYNC(M, T) M(T, size, 4) M(T, id, 4) M(T, offset, 8) M(T, bytes, 8) \
+	M(T, direction, 4) M(T, reserved, 4)
 LAYOUT(chario_buffer_sync, 32, BUFFER_SYNC);
+
+#define BUFFER_EXPORT(M, T) M(T, size, 4) M(T, id, 4) M(T, flags, 4) M(T, fd, 4)
 LAYOUT(chario_buffer_export, 16, BUFFER_EXPORT);
+
+#define TRANSFER(M, T) M(T, size, 4) M(T, op, 4) M(T, flags, 4) M(T, buffer, 4) \
+	M(T, buffer_offset, 8) M(T, disk_offset, 8) M(T, bytes, 8) M(T, deadline_ns, 8) \
+	M(T, reserved, 16)
 LAYOUT(chario_transfer, 64, TRANSFER);
+
+#define TIMELINE_OPEN(M, T) M(T, size, 4) M(T, flags, 4) M(T, records, 4) M(T, tags, 4) \
+	M(T, stop_above_ns, 8) M(T, reserved, 8)
 LAYOUT(chario_timeline_open, 32, TIMELINE_OPEN);
+
+#define TIMELINE_CONTROL(M, T) M(T, size, 4) M(T, command, 4) M(T, stop_above_ns, 8) \
+	M(T, reserved, 8)
 LAYOUT(chario_timeline_control, 24, TIMELINE_CONTROL);
+
+#define TIMELINE_HEADER(M, T) M(T, size, 4) M(T, record_bytes, 4) M(T, nr_rings, 4) \
+	M(T, records, 4) M(T, rings_offset, 8) M(T, ring_bytes, 8) M(T, rings_bytes, 8) \
+	M(T, tags_offset, 8) M(T, tags_bytes, 8) M(T, tags, 4) M(T, clock_id, 4) M(T, disk, 4) \
+	M(T, frozen, 4) M(T, record_cost_ns, 4) M(T, stop_queue, 4) M(T, stop_request, 4) \
+	M(T, reserved, 4) M(T, begin_ns, 8) M(T, stop_above_ns, 8) M(T, stop_ns, 8) \
+	M(T, stop_duration_ns, 8)
 LAYOUT(chario_timeline_header, 120, TIMELINE_HEADER);
+
+#define TIMELINE_RECORD(M, T) M(T, time_ns, 8) M(T, stage, 1) M(T, op, 1) M(T, cpu, 2) \
+	M(T, disk, 4) M(T, task, 4) M(T, queue, 4) M(T, request, 4) M(T, command, 4) \
+	M(T, offset, 8) M(T, bytes, 8) M(T, result, 8) M(T, reserved, 8)
 LAYOUT(chario_timeline_record, 64, TIMELINE_RECORD);
+
+#define TIMELINE_RING(M, T) M(T, head, 8) M(T, polled, 4) M(T, reserved, 52)
 LAYOUT(chario_timeline_ring, 64, TIMELINE_RING);
+
+#define TIMELINE_TAG(M, T) M(T, sequence, 8) M(T, time_ns, 8) M(T, value, 8) M(T, reserved, 8)
 LAYOUT(chario_timeline_tag, 32, TIMELINE_TAG);
+
+#define TIMELINE_TAGS(M, T) M(T, head, 8) M(T, tags, 4) M(T, reserved, 20)
 LAYOUT(chario_timeline_tags, 32, TIMELINE_TAGS);
+
+#define SETTLE(M, T) M(T, size, 4) M(T, reserved, 4) M(T, disk_offset, 8) M(T, bytes, 8) \
+	M(T, deadline_ns, 8)
 LAYOUT(chario_settle, 32, SETTLE);
+
+#define QUEUE_CREATE(M, T) M(T, size, 4) M(T, flags, 4) M(T, depth, 4) M(T, cpu, 4) \
+	M(T, granted, 4) M(T, id, 4) M(T, reserved, 8)
 LAYOUT(chario_queue_create, 32, QUEUE_CREATE);
+
+#define PIN(M, T) M(T, size, 4) M(T, wanted, 4) M(T, in_force, 4) M(T, absent, 4) \
+	M(T, refused, 4) M(T, reserved, 4) M(T, status, 64)
 LAYOUT(chario_pin, 88, PIN);
+
+#define HEALTH(M, T) M(T, size, 4) M(T, status, 4) M(T, reasons, 4) M(T, events, 4) \
+	M(T, read_ns, 8) M(T, critical_warning, 4) M(T, temperature_k, 4) \
+	M(T, warning_temperature_k, 4) M(T, critical_temperature_k, 4) M(T, warning_minutes, 4) \
+	M(T, critical_minutes, 4) M(T, spare_percent, 4) M(T, spare_threshold_percent, 4) \
+	M(T, used_percent, 4) M(T, throttled, 4) M(T, throttle_light_count, 4) \
+	M(T, throttle_heavy_count, 4) M(T, throttle_light_s, 4) M(T, throttle_heavy_s, 4) \
+	M(T, sensors_k, 32) M(T, data_units_read, 8) M(T, data_units_written, 8) \
+	M(T, read_commands, 8) M(T, write_commands, 8) M(T, busy_minutes, 8) \
+	M(T, power_cycles, 8) M(T, power_on_hours, 8) M(T, unsafe_shutdowns, 8) \
+	M(T, media_errors, 8) M(T, error_log_entries, 8)
 LAYOUT(chario_health, 192, HEALTH);
+
+#define REGION(M, T) M(T, number, 4) M(T, reserved, 4) M(T, offset, 8) M(T, bytes, 8)
 LAYOUT(chario_region, 24, REGION);
+
+#define REGIONS(M, T) M(T, size, 4) M(T, count, 4) M(T, address, 8)
 LAYOUT(chario_regions, 16, REGIONS);
+
+#define CONFINE(M, T) M(T, size, 4) M(T, flags, 4) M(T, offset, 8) M(T, bytes, 8)
 LAYOUT(chario_confine, 24, CONFINE);
+
+/* clang-format on */
 
 #define NUMBER(name, value) _Static_assert((name) == (value), #name)
 
