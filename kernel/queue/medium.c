@@ -49,7 +49,7 @@ static void medium_tell(const struct chario_disk *disk)
 	const struct chario_disk *other;
 
 	list_for_each_entry(other, &disk->medium->disks, medium_node)
-		if (other != disk)
+		if (other != disk && !READ_ONCE(other->removed))
 			dev_warn(disk->dev.parent,
 				 "chardisk%d and chardisk%d are the same namespace of one drive, by two controllers; use one of them only: locks of one do not hold for the other\n",
 				 disk->index, other->index);

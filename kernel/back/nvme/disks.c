@@ -40,7 +40,7 @@ struct chario_nvme_refusal {
  */
 static bool note_refusal(struct chario_nvme *ctrl, u32 nsid, const char *why)
 {
-	struct chario_nvme_refusal *r, *end = ctrl->refusals + MAX_DISKS;
+	struct chario_nvme_refusal *r, *end = ctrl->refusals + CHARIO_NVME_MAX_LISTED;
 
 	for (r = ctrl->refusals; r < end; r++) {
 		if (r->nsid != nsid)
@@ -88,7 +88,7 @@ static void forget_refusals(struct chario_nvme *ctrl, const u32 *nsids, unsigned
 {
 	unsigned int i;
 
-	for (i = 0; i < MAX_DISKS; i++)
+	for (i = 0; i < CHARIO_NVME_MAX_LISTED; i++)
 		if (!is_listed(nsids, count, ctrl->refusals[i].nsid))
 			ctrl->refusals[i].nsid = 0;
 }
@@ -110,21 +110,24 @@ static const char *command_set_refusal(u8 set)
  * Examines a namespace, with its description in @id.  Returns 1 if it can be driven; 0, with
  * the reason in the log, if not; or an error of chario_nvme_admin_exchange().
  */
-static int examine(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
+static int examine(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id,
+		   struct chario_nvme_descriptors *descriptors)
 {
 	const char *why;
 	u16 status;
-	u8 set;
-	int ret = chario_nvme_identify_command_set(ctrl, nsid, id, &set);
+	int ret = chario_nvme_identify_descriptors(ctrl, nsid, id, descriptors);
 
 	if (ret)
 		return ret;
-	why = command_set_refusal(set);
+	why = command_set_refusal(descriptors->command_set);
 	if (!why) {
 		memset(id, 0, sizeof(*id));
 		ret = chario_nvme_identify_ns(ctrl, nsid, id, &status);
 		if (ret)
 			return ret;
+		/* Without a list, numbers are tried that no namespace may have. */
+		if (!ctrl->lists_namespaces && (status || !id->nsze))
+			return 0;
 		if (chario_nvme_status_errno(status)) {
 			refuse_status(ctrl, nsid, status);
 			return 0;
@@ -137,10 +140,11 @@ static int examine(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
 }
 
 /* Puts a disk into a free place. */
-static void take_place(struct chario_nvme *ctrl, unsigned int index,
-		       struct chario_disk *disk, const struct nvme_id_ns *id)
+static void take_place(struct chario_nvme *ctrl, unsigned int index, struct chario_disk *disk,
+		       const struct nvme_id_ns *id,
+		       const struct chario_nvme_descriptors *descriptors)
 {
-	chario_nvme_identity_note(ctrl, index, id);
+	chario_nvme_identity_note(ctrl, index, id, descriptors);
 	spin_lock(&ctrl->disks_lock);
 	ctrl->disks[index] = disk;
 	WRITE_ONCE(ctrl->nr_disks, max(ctrl->nr_disks, index + 1));
@@ -175,8 +179,9 @@ static void leave_place(struct chario_nvme *ctrl, unsigned int index, bool if_un
 static int add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id,
 	       unsigned int *place)
 {
+	struct chario_nvme_descriptors descriptors = { };
 	struct chario_disk *disk;
-	int ret = examine(ctrl, nsid, id);
+	int ret = examine(ctrl, nsid, id, &descriptors);
 
 	if (ret <= 0)
 		return ret;
@@ -196,7 +201,7 @@ static int add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id,
 			PTR_ERR(disk));
 		return PTR_ERR(disk);
 	}
-	take_place(ctrl, *place, disk, id);
+	take_place(ctrl, *place, disk, id, &descriptors);
 	return 1;
 }
 
@@ -297,7 +302,8 @@ static void note_block(struct chario_nvme *ctrl)
 		if (!ctrl->disks[i] || has_left(ctrl->disks[i]))
 			continue;
 		any = true;
-		block |= !!READ_ONCE(ctrl->disks[i]->block);
+		block |= READ_ONCE(ctrl->disks[i]->block) ||
+			 READ_ONCE(ctrl->disks[i]->wants_block);
 	}
 	if (any)
 		ctrl->gives_block = block;
@@ -373,17 +379,25 @@ static int scan(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_events *events = &ctrl->events;
 	u32 *nsids = events->nsids;
-	int i, ret = 0, count = chario_nvme_identify_list(ctrl, events->page, nsids);
+	int i, err, ret = 0, count = chario_nvme_identify_list(ctrl, events->page, nsids);
 
 	if (count < 0)
 		return count;
 	note_block(ctrl);
 	forget_refusals(ctrl, nsids, count);
 	take_away(ctrl, nsids, count);
-	/* The work ends early when the drive is being removed. */
-	for (i = 0; i < count && !ret && READ_ONCE(events->on); i++)
-		if (!READ_ONCE(ctrl->drive.leaves) && !has_disk(ctrl, nsids[i]))
-			ret = add_late(ctrl, nsids[i], events->page);
+	/*
+	 * A namespace that gets no disk does not keep others from theirs.  The work ends early
+	 * when the drive is being removed or reset.
+	 */
+	for (i = 0; i < count && READ_ONCE(events->on) && !READ_ONCE(ctrl->drive.leaves); i++) {
+		if (has_disk(ctrl, nsids[i]))
+			continue;
+		err = add_late(ctrl, nsids[i], events->page);
+		ret = ret ?: err;
+		if (err && READ_ONCE(ctrl->drive.state) != CHARIO_DRIVE_LIVE)
+			break;
+	}
 	return ret;
 }
 
@@ -422,7 +436,7 @@ int chario_nvme_disks_create(struct chario_nvme *ctrl)
 	int ret;
 
 	ctrl->disks = kcalloc(MAX_DISKS, sizeof(*ctrl->disks), GFP_KERNEL);
-	ctrl->refusals = kcalloc(MAX_DISKS, sizeof(*ctrl->refusals), GFP_KERNEL);
+	ctrl->refusals = kcalloc(CHARIO_NVME_MAX_LISTED, sizeof(*ctrl->refusals), GFP_KERNEL);
 	if (!ctrl->disks || !ctrl->refusals)
 		return -ENOMEM;
 	ret = chario_nvme_identity_alloc(ctrl, MAX_DISKS);

@@ -116,11 +116,18 @@ static int look_at_namespaces(struct chario_nvme *ctrl)
 /* Does what chario_nvme_event_rescan() waits for; again after a reset that has cut it off. */
 static void look_for_namespaces(struct chario_nvme *ctrl)
 {
-	int ret = look_at_namespaces(ctrl);
+	struct chario_nvme_events *events = &ctrl->events;
+	unsigned int asked = READ_ONCE(events->asked);
+	int ret;
 
+	if (asked == events->answered)
+		return;
+	ret = look_at_namespaces(ctrl);
+	WRITE_ONCE(events->result, ret);
 	if (chario_nvme_is_cut_off(ctrl, ret))
-		WRITE_ONCE(ctrl->events.rescan, true);
-	WRITE_ONCE(ctrl->events.result, ret);
+		return;
+	/* Pairs with the acquire in chario_nvme_event_rescan(). */
+	smp_store_release(&events->answered, asked);
 }
 
 /* Gives up a log page; if it is about namespaces, a reset checks these instead. */
@@ -226,8 +233,7 @@ static void event_run(struct work_struct *work)
 		return;
 	if (!events->configured)
 		configure(ctrl);
-	if (xchg(&events->rescan, false))
-		look_for_namespaces(ctrl);
+	look_for_namespaces(ctrl);
 	if (event_take(ctrl, &event) && !attend(ctrl, &event))
 		arrived(ctrl);
 	else if (!events->refused)
@@ -288,17 +294,21 @@ void chario_nvme_event_restart(struct chario_nvme *ctrl)
  */
 int chario_nvme_event_rescan(struct chario_nvme *ctrl)
 {
-	unsigned int tries;
+	unsigned int tries, asked;
 	unsigned long flags;
 	int ret;
 
-	WRITE_ONCE(ctrl->events.rescan, true);
+	raw_spin_lock_irqsave(&ctrl->admin.lock, flags);
+	asked = ctrl->events.asked + 1;
+	WRITE_ONCE(ctrl->events.asked, asked);
+	raw_spin_unlock_irqrestore(&ctrl->admin.lock, flags);
 	for (tries = 0; tries < TRIES; tries++) {
 		raw_spin_lock_irqsave(&ctrl->admin.lock, flags);
 		queue(ctrl, 0);
 		raw_spin_unlock_irqrestore(&ctrl->admin.lock, flags);
 		flush_delayed_work(&ctrl->events.work);
-		if (!READ_ONCE(ctrl->events.rescan))
+		/* Pairs with the release in look_for_namespaces(). */
+		if ((int)(smp_load_acquire(&ctrl->events.answered) - asked) >= 0)
 			return READ_ONCE(ctrl->events.result);
 		flush_work(&ctrl->drive.recover_work);
 		ret = chario_drive_lock_live(&ctrl->drive);

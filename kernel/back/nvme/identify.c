@@ -259,6 +259,7 @@ int chario_nvme_identify_list(struct chario_nvme *ctrl, void *page, u32 *nsids)
 
 	memset(page, 0, NVME_IDENTIFY_DATA_SIZE);
 	ret = identify(ctrl, NVME_ID_CNS_NS_ACTIVE_LIST, 0, page, NVME_IDENTIFY_DATA_SIZE);
+	ctrl->lists_namespaces = ret != -EOPNOTSUPP;
 	if (!ret)
 		return take_list(ctrl, page, nsids);
 	if (ret != -EOPNOTSUPP)
@@ -288,45 +289,47 @@ int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
 	return ret;
 }
 
-/* Returns the command set in a list of descriptors (5.17.2.3), NVM's if there is none. */
-static u8 find_command_set(const u8 *list)
+static void take_descriptors(const u8 *list, struct chario_nvme_descriptors *descriptors)
 {
 	const struct nvme_ns_id_desc *desc;
 	size_t at;
 
-	for (at = 0; at + sizeof(*desc) < NVME_IDENTIFY_DATA_SIZE;
+	memset(descriptors, 0, sizeof(*descriptors));
+	for (at = 0; at + sizeof(*desc) + sizeof(descriptors->uuid) <= NVME_IDENTIFY_DATA_SIZE;
 	     at += sizeof(*desc) + desc->nidl) {
+		const u8 *value = &list[at + sizeof(*desc)];
+
 		desc = (const void *)&list[at];
 		if (!desc->nidl)
 			break;
 		if (desc->nidt == NVME_NIDT_CSI)
-			return list[at + sizeof(*desc)];
+			descriptors->command_set = *value;
+		else if (desc->nidt == NVME_NIDT_UUID)
+			memcpy(descriptors->uuid, value, sizeof(descriptors->uuid));
 	}
-	return NVME_CSI_NVM;
 }
 
 /**
- * chario_nvme_identify_command_set() - read the command set of a namespace
+ * chario_nvme_identify_descriptors() - read the descriptors of a namespace (5.17.2.3)
  * @ctrl: an identified controller
  * @nsid: identifier of the namespace
  * @page: scratch memory for the answer, NVME_IDENTIFY_DATA_SIZE bytes
- * @set: filled in with the identifier of the command set; that of NVM's if the
- *	controller has no other, or does not answer this question
+ * @descriptors: filled in; unchanged if the controller does not answer this question
  *
  * Return: 0; or an error of chario_nvme_admin_exchange().
  */
-int chario_nvme_identify_command_set(struct chario_nvme *ctrl, u32 nsid, void *page,
-				     u8 *set)
+int chario_nvme_identify_descriptors(struct chario_nvme *ctrl, u32 nsid, void *page,
+				     struct chario_nvme_descriptors *descriptors)
 {
 	struct chario_nvme_admin_answer answer = { };
 	int ret;
 
-	*set = NVME_CSI_NVM;
-	if (!chario_nvme_ctrl_has_command_sets(ctrl))
+	if (readl(ctrl->bar + NVME_REG_VS) < NVME_VS(1, 3, 0) &&
+	    !chario_nvme_ctrl_has_command_sets(ctrl))
 		return 0;
 	ret = identify_ask(ctrl, NVME_ID_CNS_NS_DESC_LIST, nsid, page,
 			   NVME_IDENTIFY_DATA_SIZE, &answer);
 	if (!ret && !answer.status)
-		*set = find_command_set(page);
+		take_descriptors(page, descriptors);
 	return ret;
 }

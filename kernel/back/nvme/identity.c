@@ -18,18 +18,21 @@
  * @format: size of a block (@ds, a logarithm) and of its metadata; the rest is zero
  * @eui64: 64-bit identifier, or zero
  * @nguid: 128-bit identifier, or zero
+ * @descriptors: command set and UUID
  */
 struct chario_nvme_identity {
 	__le64 nsze;
 	struct nvme_lbaf format;
 	u8 eui64[8];
 	u8 nguid[16];
+	struct chario_nvme_descriptors descriptors;
 };
 
-static void identity_take(struct chario_nvme_identity *identity,
-			  const struct nvme_id_ns *id)
+static void identity_take(struct chario_nvme_identity *identity, const struct nvme_id_ns *id,
+			  const struct chario_nvme_descriptors *descriptors)
 {
 	memset(identity, 0, sizeof(*identity));
+	identity->descriptors = *descriptors;
 	identity->nsze = id->nsze;
 	identity->format.ms = id->lbaf[nvme_lbaf_index(id->flbas)].ms;
 	identity->format.ds = id->lbaf[nvme_lbaf_index(id->flbas)].ds;
@@ -82,11 +85,13 @@ void chario_nvme_identity_free(struct chario_nvme *ctrl)
  * @ctrl: the controller
  * @index: place of the disk
  * @id: Identify data of its namespace
+ * @descriptors: descriptors of its namespace
  */
 void chario_nvme_identity_note(struct chario_nvme *ctrl, unsigned int index,
-			       const struct nvme_id_ns *id)
+			       const struct nvme_id_ns *id,
+			       const struct chario_nvme_descriptors *descriptors)
 {
-	identity_take(&ctrl->identities[index], id);
+	identity_take(&ctrl->identities[index], id, descriptors);
 }
 
 /**
@@ -130,15 +135,19 @@ void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
 int chario_nvme_identity_look(struct chario_nvme *ctrl, unsigned int index, u32 nsid,
 			      struct nvme_id_ns *id, bool *same)
 {
+	/* Descriptors that the drive does not give now are taken to be the same. */
+	struct chario_nvme_descriptors descriptors = ctrl->identities[index].descriptors;
 	struct chario_nvme_identity now;
 	u16 status;
-	int ret;
+	int ret = chario_nvme_identify_descriptors(ctrl, nsid, id, &descriptors);
 
+	if (ret)
+		return ret;
 	memset(id, 0, sizeof(*id));
 	ret = chario_nvme_identify_ns(ctrl, nsid, id, &status);
 	if (ret)
 		return ret;
-	identity_take(&now, id);
+	identity_take(&now, id, &descriptors);
 	/*
 	 * A status that is not 0 is permanent: the namespace has gone, or is being
 	 * formatted, and will be another one afterwards.
@@ -150,7 +159,7 @@ int chario_nvme_identity_look(struct chario_nvme *ctrl, unsigned int index, u32 
 static void identity_lose(struct chario_nvme *ctrl, struct chario_disk *disk)
 {
 	dev_err(&ctrl->pdev->dev,
-		"%s: namespace %u has another size, format or identifier, or has gone; calls give ENODEV; a write to rescan_controller in sysfs looks for what is there now\n",
+		"%s: namespace %u has another size, format, identifier or command set, or has gone; calls give ENODEV; a write to rescan_controller in sysfs looks for what is there now\n",
 		dev_name(&disk->dev), disk->namespace_id);
 	chario_disk_lose(disk);
 }

@@ -158,13 +158,24 @@ struct chario_nvme_health {
 };
 
 /**
+ * struct chario_nvme_descriptors - the descriptors of a namespace, which have a list of their own
+ * @command_set: NVME_CSI_*; that of NVM, 0, if it tells none
+ * @uuid: 128-bit identifier, or zero
+ */
+struct chario_nvme_descriptors {
+	u8 command_set;
+	u8 uuid[NVME_NIDT_UUID_LEN];
+};
+
+/**
  * struct chario_nvme_events - asynchronous events, see event.c
  * @on: events are waited for; changes under admin.lock
  * @arrived: a request has ended; changes under admin.lock
  * @refused: the drive refuses such requests, until the next reset
  * @configured: the drive knows which events are wanted
- * @rescan: the namespaces are to be checked although the drive has reported nothing
- * @result: 0 or -errno of the last check that @rescan has asked for
+ * @asked: number of checks of the namespaces that somebody waits for; changes under admin.lock
+ * @answered: number of these that have been made
+ * @result: 0 or -errno of the last of them
  * @tries: number of failed reads of the log page of the current event
  * @earliest: time in jiffies before which the next event is not attended to; under
  *	admin.lock
@@ -180,7 +191,8 @@ struct chario_nvme_events {
 	bool arrived;
 	bool refused;
 	bool configured;
-	bool rescan;
+	unsigned int asked;
+	unsigned int answered;
 	int result;
 	unsigned int tries;
 	unsigned long earliest;
@@ -232,6 +244,7 @@ struct chario_nvme_events {
  * @sn: serial number as the drive reports it, padded, for comparing
  * @mn: model number as the drive reports it, padded, for comparing
  * @has_namespace_events: the drive reports changes of namespaces
+ * @lists_namespaces: the drive lists the active namespaces
  * @identities: identity of each disk in @disks
  * @identify_page: memory for the answers that a reset needs; under drive.lock
  * @disks: places of disks, one for each namespace that can be driven; NULL if free.  They
@@ -286,6 +299,7 @@ struct chario_nvme {
 	char sn[20];
 	char mn[40];
 	bool has_namespace_events;
+	bool lists_namespaces;
 	struct chario_nvme_identity *identities;
 	void *identify_page;
 	struct chario_disk **disks;
@@ -435,7 +449,8 @@ void chario_nvme_put(struct chario_nvme *ctrl);
 int chario_nvme_identity_alloc(struct chario_nvme *ctrl, unsigned int count);
 void chario_nvme_identity_free(struct chario_nvme *ctrl);
 void chario_nvme_identity_note(struct chario_nvme *ctrl, unsigned int index,
-			       const struct nvme_id_ns *id);
+			       const struct nvme_id_ns *id,
+			       const struct chario_nvme_descriptors *descriptors);
 void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
 			       const struct nvme_id_ns *id,
 			       struct chario_disk *disk);
@@ -479,8 +494,8 @@ int chario_nvme_identify_again(struct chario_nvme *ctrl,
 int chario_nvme_identify_list(struct chario_nvme *ctrl, void *page, u32 *nsids);
 int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
 			    struct nvme_id_ns *id, u16 *status);
-int chario_nvme_identify_command_set(struct chario_nvme *ctrl, u32 nsid, void *page,
-				     u8 *set);
+int chario_nvme_identify_descriptors(struct chario_nvme *ctrl, u32 nsid, void *page,
+				     struct chario_nvme_descriptors *descriptors);
 
 /* queues.c */
 int chario_nvme_queues_init(struct chario_nvme *ctrl);

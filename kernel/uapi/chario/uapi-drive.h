@@ -20,9 +20,11 @@
  * @errors: number of device commands that ended with an error status
  * @timeouts: number of waits that a deadline has ended: requests that the drive had when their
  *	deadline passed, and waits of calls for room, for memory, for a part of a block or for
- *	a settle.  A call that gives ETIMEDOUT is counted; one of several requests may count
- *	for each.  A call that returns bytes, or 0, is counted as well if one of its waits ended
- *	so: it had moved bytes before, or had to wait for its request all the same
+ *	a settle.  A call that gives ETIMEDOUT because it has waited itself is counted; one of
+ *	several requests may count for each.  A call that reports the error of an earlier
+ *	write, or that the drive has not answered an admin command, is not counted.  A call
+ *	that returns bytes, or 0, is counted as well if one of its waits ended so: it had moved
+ *	bytes before, or had to wait for its request all the same
  * @interrupted: number of requests whose caller was killed while they were in flight
  * @aborts: number of abort commands that were sent to the drive
  * @resets: number of resets of the controller, except for those after sleep

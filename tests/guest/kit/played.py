@@ -34,7 +34,7 @@ PAGE, LOG_BYTES = 4096, 512
 CC, CSTS, AQA, ASQ, ACQ, DOORBELLS = 0x14, 0x1C, 0x24, 0x28, 0x30, 0x1000
 ENABLE, SHUTDOWN, READY, FAILED, SHUTDOWN_COMPLETE = 0x1, 0xC000, 0x1, 0x2, 0x8
 NAMESPACE, CONTROLLER, LIST, DESCRIPTORS, LIMITS = 0, 1, 2, 3, 6  # what IDENTIFY can ask for
-COMMAND_SET = 4  # type of a descriptor, section 5.17.2.3
+UUID, COMMAND_SET = 3, 4  # types of descriptors, section 5.17.2.3
 NUMBER_OF_QUEUES, EVENTS, TRANSITIONS = 0x07, 0x0B, 0x0C  # features
 TRANSITIONS_BYTES = 256
 HEALTH_LOG, CHANGED_NAMESPACES = 2, 4
@@ -194,6 +194,7 @@ class Played:
     controller: bytes = controller_page()
     namespaces: Mapping[int, bytes] = field(default_factory=lambda: {1: namespace_page()})
     command_sets: Mapping[int, int] = field(default_factory=dict)
+    uuids: Mapping[int, bytes] = field(default_factory=dict)
     being_formatted: Collection[int] = ()
     listed: Sequence[int] = ()
     health: bytes = health_page()
@@ -384,7 +385,10 @@ class Played:
         numbers = b"".join(struct.pack("<I", nsid) for nsid in self.listed or sorted(self.namespaces))
         pages = {CONTROLLER: self.controller, LIST: numbers.ljust(PAGE, b"\0"), LIMITS: self.limits}
         if kind == DESCRIPTORS:
-            pages[kind] = bytes([COMMAND_SET, 1, 0, 0, self.command_sets.get(command.nsid, 0)]).ljust(PAGE, b"\0")
+            uuid = self.uuids.get(command.nsid, b"")
+            told = bytes([UUID, len(uuid), 0, 0]) + uuid if uuid else b""
+            told += bytes([COMMAND_SET, 1, 0, 0, self.command_sets.get(command.nsid, 0)])
+            pages[kind] = told.ljust(PAGE, b"\0")
         self._memory.write(command.prp1, pages[kind] if kind in pages else self.namespaces[command.nsid])
         return OK
 

@@ -4,6 +4,7 @@
 The drive is played: it answers nothing until it is reset, and is another one by then, or has another namespace.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -45,7 +46,7 @@ pytestmark = [
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
 EUI64, NGUID = b"ABCDEFGH", b"0123456789abcdef"
 ABORT_REQUESTED, INTERNAL_ERROR, INTERRUPTED, NOT_READY, DO_NOT_RETRY = 0x007, 0x006, 0x021, 0x082, 0x4000
-LONG_MS = 30_000
+LONG_MS, ZONED = 30_000, 2
 RETRIES, PIN_RETRY = 0x05, 1 << 4
 
 
@@ -82,8 +83,9 @@ def pair(rig: Rig) -> Iterator[Pair]:
         yield pair
 
 
-def change(pair: Pair, **values: Any) -> None:
+def change(pair: Pair, uuid: bytes = b"", command_set: int = 0, **values: Any) -> None:
     """Have the first namespace be another one."""
+    pair.drive.uuids, pair.drive.command_sets = {1: uuid}, {1: command_set}
     usual: dict[str, Any] = {"eui64": EUI64, "nguid": NGUID}
     pair.drive.namespaces = {**pair.drive.namespaces, 1: namespace_page(**{**usual, **values})}
 
@@ -120,6 +122,8 @@ CHANGES: dict[str, dict[str, Any] | None] = {
     "format": {"shift": 12},
     "eui64": {"eui64": b"another!"},
     "nguid": {"nguid": NGUID[::-1]},
+    "uuid": {"uuid": NGUID},
+    "command set": {"command_set": ZONED},
     "gone": None,
     "being formatted": None,
 }
@@ -147,10 +151,12 @@ def test_another_namespace_after_a_reset(pair: Pair, name: str) -> None:
     assert dict(results(held.wait()))["write"] == -ENODEV
     assert results(jobs[1].wait())[0] == ("write", PAGE)
     assert [(command.opcode, command.nsid) for command in pair.commands()[2:]] == [(WRITE, 2)]
-    pair.rig.wait_said(mark, "namespace 1 has another size, format or identifier, or has gone; calls give ENODEV")
+    pair.rig.wait_said(
+        mark, "namespace 1 has another size, format, identifier or command set, or has gone; calls give ENODEV"
+    )
     now = "not there any more" if name == "gone" else "another one now"
     pair.rig.wait_said(mark, f"taken away, namespace 1 is {now}")
-    wanted = ["1", "2"] if values else ["2"]
+    wanted = ["1", "2"] if values and name != "command set" else ["2"]
     until(lambda: sorted(nsid for _, nsid in namespaces(pair)) == wanted, "the disks are others")
     assert pair.rig.show(pair.nodes[1], "state") == "live"
 
@@ -299,6 +305,24 @@ def test_namespaces_that_come_and_go(pair: Pair) -> None:
     pair.rig.remove("/run/open", "/run/go")
 
 
+class Flapping(dict[int, bytes]):
+    """Namespaces of which the first is another one each time that it is asked for."""
+
+    def __getitem__(self, nsid: int) -> bytes:
+        return namespace_page(eui64=os.urandom(8)) if nsid == 1 else super().__getitem__(nsid)
+
+
+def test_a_namespace_that_never_is_the_same(pair: Pair) -> None:
+    """It has no disk, and whoever looks for it is told; others get theirs, and several may look at once."""
+    pair.end_reset()
+    pair.drive.namespaces = Flapping({**pair.drive.namespaces, 3: namespace_page()})
+    assert pair.rig.guest.run(rescanning(pair), timeout_s=CALL_LIMIT_S).rc != 0
+    assert [nsid for _, nsid in namespaces(pair)] == ["2", "3"]
+    pair.drive.namespaces = dict(pair.drive.namespaces.items())
+    pair.rig.guest.must(f"for i in 1 2 3 4; do {rescanning(pair)} || touch /run/told & done; wait; [ ! -e /run/told ]")
+    assert sorted(nsid for _, nsid in namespaces(pair)) == ["1", "2", "3"]
+
+
 def rescanning(pair: Pair) -> str:
     """The command that looks for namespaces."""
     return f"echo 1 >{PCI}/devices/{pair.drive.address}/rescan_controller"
@@ -362,7 +386,8 @@ def test_a_namespace_that_comes_while_the_link_fails(pair: Pair) -> None:
     assert pair.rig.show(node, "state") == "live" and "has no block disk" not in pair.rig.said(mark)
 
 
-def test_unbinding_while_partitions_of_a_new_disk_are_read(pair: Pair) -> None:
+@pytest.mark.parametrize("rescans", [False, True], ids=["alone", "beside-a-rescan"])
+def test_unbinding_while_partitions_of_a_new_disk_are_read(pair: Pair, rescans: bool) -> None:
     """Nobody needs them then: what the drive does not answer is not sent again when it has been reset."""
     guest = pair.rig.guest
     pair.end_reset()
@@ -373,11 +398,19 @@ def test_unbinding_while_partitions_of_a_new_disk_are_read(pair: Pair) -> None:
     guest.must(rescanning(pair), timeout_s=CALL_LIMIT_S)
     until(lambda: len(pair.commands()) > before, "no partition is read")
     sent = len(pair.commands())
+    if rescans:
+        # It waits for the end of the first disk, which waits for the reading.
+        change(pair, shift=12)
+        rescan = guest.start(rescanning(pair), timeout_s=CALL_LIMIT_S)
+        ends = "cat /proc/[0-9]*/stack | grep -q chario_disk_unregister"
+        until(lambda: guest.run(ends).rc == 0, "nothing is taken away")
     job = guest.start(unbinding(pair.drive.address), timeout_s=CALL_LIMIT_S)
     until(lambda: guest.run(WAITS_TO_UNBIND).rc == 0, "nobody waits")
     pair.drive.fail(FIRST_QUEUE)
     job.wait().check()
     assert pair.commands()[sent:] == []
+    if rescans:
+        rescan.wait()
 
 
 def test_a_list_that_is_wrong(pair: Pair) -> None:
