@@ -6,9 +6,11 @@
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include "recorder-rig.h"
 #include "stream/source.h"
@@ -299,6 +301,37 @@ TEST(test_losses, "losses that no later datagram reports")
 		EQUAL(rig_look(), 0);
 		EQUAL(rig.status.lost_records, lost);
 	}
+}
+
+static void flood(int number)
+{
+	calls = give(0, 50) ? 0 : 1;
+}
+
+static int stop_flooded(const struct chario_recorder *now, void *data)
+{
+	return calls ? STOPPED : 0;
+}
+
+/* Datagrams come while a signal ends the wait for them: what is lost of them lies behind the others. */
+TEST(test_interrupted_wait, "losses lie behind datagrams that wait at a signal")
+{
+	const struct sigaction action = { .sa_handler = flood };
+	const struct itimerval soon = { .it_value.tv_usec = 10000 };
+	const int least = 1;
+
+	EQUAL(make_udp(), 0);
+	EQUAL(setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
+	recorder.flags = CHARIO_RECORDER_DRAIN;
+	recorder.progress = stop_flooded;
+	EQUAL(sigaction(SIGALRM, &action, NULL), 0);
+	EQUAL(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	EQUAL(run(), STOPPED);
+	signal(SIGALRM, SIG_DFL);
+	EQUAL(rig_look(), 0);
+	CHECK(rig.status.lost_records);
+	EQUAL(rig.status.records + rig.status.lost_records, 50);
+	CHECK(rig_holds(0, rig.status.records));
 }
 
 static int stop(const struct chario_recorder *now, void *data)
