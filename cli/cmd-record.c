@@ -27,15 +27,8 @@ static int check_fit(const struct cli_record *record, uint64_t area_bytes)
 static int create(struct cli_record *record)
 {
 	struct chario_area_info area;
-	int err, status;
+	int err = chario_store_create(record->cli->store, record->name, record->size, 0);
 
-	if (!record->size)
-		return cli_say(record->cli, "there is no area \"%s\"\n--size SIZE creates it",
-			       record->name);
-	status = check_fit(record, record->size);
-	if (status)
-		return status;
-	err = chario_store_create(record->cli->store, record->name, record->size, 0);
 	if (!err && !chario_store_find(record->cli->store, record->name, &area, sizeof(area)))
 		record->created = area.id;
 	return err ? cli_fail_create(record->cli, err, record->name) : CLI_OK;
@@ -61,14 +54,19 @@ static int check_area(const struct cli_record *record, const struct chario_area_
 	return CLI_OK;
 }
 
-static int have_area(struct cli_record *record)
+/* Check the area, or whether one can be made. */
+static int look_at_area(const struct cli_record *record, bool *is_there)
 {
 	bool append = record->options.flags & CHARIO_STREAM_APPEND;
 	struct chario_area_info area;
 	int status, err = chario_store_find(record->cli->store, record->name, &area, sizeof(area));
 
+	*is_there = !err;
+	if (err == -ENOENT && !record->size)
+		return cli_say(record->cli, "there is no area \"%s\"\n--size SIZE creates it",
+			       record->name);
 	if (err == -ENOENT)
-		return create(record);
+		return check_fit(record, record->size);
 	if (err)
 		return cli_fail_area(record->cli, err, "cannot look for \"%s\"", record->name);
 	status = check_area(record, &area);
@@ -76,6 +74,14 @@ static int have_area(struct cli_record *record)
 	if (status || (append && area.flags & CHARIO_AREA_STREAM))
 		return status;
 	return check_fit(record, area.bytes);
+}
+
+static int have_area(struct cli_record *record)
+{
+	bool is_there;
+	int status = look_at_area(record, &is_there);
+
+	return status || is_there ? status : create(record);
 }
 
 static int fail_stream(const struct cli_record *record, int err)
@@ -240,6 +246,21 @@ static int on_progress(const struct chario_recorder *recorder, void *data)
 	return record->requests;
 }
 
+/* Record from the source, as soon as that is there. */
+static void take(struct cli_record *record)
+{
+	struct chario_recorder *recorder = &record->recorder;
+	struct cli_intake *intake = &record->intake;
+
+	record->err = cli_intake_accept(record->cli, intake);
+	recorder->end = record->err ? CHARIO_RECORDER_READ : intake->ended;
+	if (recorder->end)
+		return;
+	if (recorder->limit_ns)
+		recorder->limit_ns = intake->left_ns ? intake->left_ns : 1;
+	record->err = chario_recorder_run(record->stream, intake->fd, recorder);
+}
+
 static int run(struct cli_record *record)
 {
 	struct chario_recorder *recorder = &record->recorder;
@@ -259,7 +280,7 @@ static int run(struct cli_record *record)
 	recorder->data = record;
 	record->quiet |= !isatty(STDERR_FILENO);
 	record->begin_ns = record->shown_ns = cli_now_ns();
-	record->err = chario_recorder_run(record->stream, record->intake.fd, recorder);
+	take(record);
 	cli_progress_clear();
 	return finish(record);
 }
@@ -299,6 +320,16 @@ static int set_urgency(const struct cli_record *record)
 	return err ? cli_fail(record->cli, err, "cannot make the writes urgent") : CLI_OK;
 }
 
+/* Report that the recording has ended before it could begin: there was no connection. */
+static int report_none(struct cli_record *record)
+{
+	const struct chario_stream_status status = { .durability = record->options.durability };
+
+	record->recorder.end = record->intake.ended;
+	cli_record_print(record, &status, cli_now_ns() - record->begin_ns);
+	return CLI_OK;
+}
+
 int cmd_record(struct cli *cli)
 {
 	struct cli_record record = {
@@ -308,6 +339,7 @@ int cmd_record(struct cli *cli)
 		.options.flags = CHARIO_STREAM_DENSE,
 	};
 	int status = cli_record_parse(cli, &record);
+	bool is_there;
 
 	if (status)
 		return status;
@@ -318,9 +350,14 @@ int cmd_record(struct cli *cli)
 	if (set_urgency(&record))
 		return CLI_FAILED;
 	cli_interrupt_catch_twice();
-	status = cli_intake_open(cli, &record.intake, record.from);
+	record.begin_ns = cli_now_ns();
+	/* The wait for a connection may be long. */
+	status = look_at_area(&record, &is_there);
+	if (status)
+		return status;
+	status = cli_intake_open(cli, &record.intake, record.from, record.recorder.limit_ns);
 	if (!status)
-		status = run(&record);
+		status = record.intake.ended ? report_none(&record) : run(&record);
 	cli_intake_close(&record.intake);
 	return status;
 }

@@ -4,11 +4,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include <chario/recorder.h>
+
+#include "interrupt.h"
 
 #define PIPE_BYTES (1 << 20)
 
@@ -66,9 +71,20 @@ static int fail_open(const struct cli *cli, const struct cli_intake *intake, int
 
 static int open_file(const struct cli *cli, struct cli_intake *intake)
 {
+	struct stat file;
+	int nonblock = 0;
+
 	if (cli_check_path(cli, intake->name))
 		return CLI_FAILED;
-	intake->fd = open(intake->name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	/* The open of a FIFO would wait for a writer, for which the recorder waits as well. */
+	if (!stat(intake->name, &file) && S_ISFIFO(file.st_mode))
+		nonblock = O_NONBLOCK;
+	intake->fd = open(intake->name, O_RDONLY | O_CLOEXEC | O_NOCTTY | nonblock);
+	/* The open of a serial port waits for its carrier. */
+	if (intake->fd < 0 && errno == EINTR && cli_interrupted()) {
+		intake->ended = CHARIO_RECORDER_STOPPED;
+		return CLI_OK;
+	}
 	if (intake->fd < 0)
 		return fail_open(cli, intake, -errno);
 	warn_of_terminal(cli, intake);
@@ -103,11 +119,14 @@ static int take_standard_input(const struct cli *cli, struct cli_intake *intake)
 	return status;
 }
 
-int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char *from)
+int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char *from,
+		    uint64_t limit_ns)
 {
 	int status;
 
-	*intake = (struct cli_intake){ .name = from, .fd = -1 };
+	*intake = (struct cli_intake){ .name = from,
+				       .fd = -1,
+				       .left_ns = limit_ns ? limit_ns : UINT64_MAX };
 	if (!strcmp(from, "-"))
 		return take_standard_input(cli, intake);
 	if (!strncmp(from, "unix:", 5)) {
@@ -118,9 +137,31 @@ int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char
 	} else {
 		return open_file(cli, intake);
 	}
-	if (!status)
+	if (!status && !intake->ended)
 		prepare_socket(cli, intake);
 	return status;
+}
+
+int cli_intake_accept(const struct cli *cli, struct cli_intake *intake)
+{
+	int fd = -1;
+
+	while (intake->listens) {
+		if (!cli_intake_wait(intake, intake->fd, POLLIN))
+			return 0;
+		fd = accept4(intake->fd, NULL, NULL, SOCK_CLOEXEC);
+		/* The peer may have gone, or another program may have taken its connection. */
+		if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			return -errno;
+		intake->listens = fd < 0;
+	}
+	if (fd < 0)
+		return 0;
+	if (intake->fd > STDIN_FILENO)
+		close(intake->fd);
+	intake->fd = fd;
+	prepare_socket(cli, intake);
+	return 0;
 }
 
 void cli_intake_close(struct cli_intake *intake)

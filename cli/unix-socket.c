@@ -35,7 +35,7 @@ static int try_connect(int *fd, const struct local *local, int type)
 {
 	int err;
 
-	*fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	*fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (*fd < 0)
 		return -errno;
 	if (!connect(*fd, (const struct sockaddr *)&local->address, local->bytes))
@@ -46,12 +46,18 @@ static int try_connect(int *fd, const struct local *local, int type)
 	return err;
 }
 
+/* A program that has not accepted earlier connections yet may have no room for one more. */
 static int connect_socket(struct cli_intake *intake, const struct local *local)
 {
-	int err = try_connect(&intake->fd, local, SOCK_STREAM);
+	int err;
 
-	intake->datagrams = err == -EPROTOTYPE;
-	return intake->datagrams ? try_connect(&intake->fd, local, SOCK_SEQPACKET) : err;
+	do {
+		err = try_connect(&intake->fd, local, SOCK_STREAM);
+		intake->datagrams = err == -EPROTOTYPE;
+		if (intake->datagrams)
+			err = try_connect(&intake->fd, local, SOCK_SEQPACKET);
+	} while (err == -EAGAIN && cli_intake_wait_to_retry(intake));
+	return err;
 }
 
 static int bind_socket(struct cli_intake *intake, const struct local *local)
@@ -201,7 +207,7 @@ int cli_open_unix(const struct cli *cli, struct cli_intake *intake, const char *
 		err = local.path ? remove_dead(cli, &local) : -ENOENT;
 	if (err == -ENOENT)
 		err = bind_socket(intake, &local);
-	return err ? fail_socket(cli, intake, &local, err) : CLI_OK;
+	return err && !intake->ended ? fail_socket(cli, intake, &local, err) : CLI_OK;
 }
 
 void cli_remove_socket(struct cli_intake *intake)

@@ -182,18 +182,32 @@ says 'ended          as asked'
 head -c 12345 source >part
 replays part cam
 mkfifo pipe
-sleep 60 >pipe &
-sleeper=$!
-"$chario" record --late-ms 600000 cam --force --seconds 0.05 --from pipe >said 2>&1 || note "--seconds: $(cat said)"
-says 'as asked' 'records        0'
-"$chario" record --late-ms 600000 cam2 --size 4M --from pipe >said 2>&1 &
-recorder=$!
-wait_for cam2 $recorder
-sleep 0.1
-kill -s TERM $recorder
-wait $recorder || note "an interrupted recording fails: $(cat said)"
-says 'ended          interrupted'
-kill $sleeper
+# Two programs that listen have no room for one more connection.
+python3 -c '
+import signal, socket
+full = socket.create_server(("127.0.0.1", 0), backlog=0), socket.socket(socket.AF_UNIX)
+full[1].bind("full")
+full[1].listen(0)
+peers = [socket.socket(listener.family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) for listener in full * 4]
+for peer, listener in zip(peers, full * 4):
+    peer.connect_ex(listener.getsockname())
+print(full[0].getsockname()[1], flush=True)
+signal.pause()' >full-port &
+listener=$!
+until [ -s full-port ]; do kill -0 $listener || break; done
+# The recording begins with the connection that is asked for, or before the first that comes.
+for from in "tcp:127.0.0.1:$(cat full-port)" unix:full "tcp::$(free_port)" pipe; do
+	for signal in TERM HUP; do
+		env --default-signal=HUP "$chario" record --late-ms 600000 cam --force --from "$from" >said 2>&1 &
+		until grep -qs '^SigCgt:.*[4-7c-f]...$' /proc/$!/status; do kill -0 $! || break; done
+		kill -s $signal $!
+		wait $! || note "$from $signal: $(cat said)"
+		says 'ended          interrupted' 'records        0'
+	done
+	gives 0 record --late-ms 600000 cam --force --from "$from" --seconds 0.05 :: 'as asked' 'records        0'
+	case $from in unix* | *127*) replays part cam ;; *) replays /dev/null cam ;; esac
+done
+kill $listener
 claim "a recording ends at its limits and at an interrupt"
 
 format 64M
