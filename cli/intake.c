@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -39,15 +40,20 @@ static int look_at_file(const struct cli *cli, struct cli_intake *intake)
 /* The kernel changes what comes from a terminal, unless the terminal is raw. */
 static void warn_of_terminal(const struct cli *cli, const struct cli_intake *intake)
 {
+	const tcflag_t changes = ISTRIP | INLCR | IGNCR | ICRNL | IUCLC | IXON | PARMRK;
 	struct termios mode;
+	char path[128];
 
 	if (tcgetattr(intake->fd, &mode) ||
-	    !(mode.c_lflag & (ICANON | ISIG) || mode.c_iflag & (ISTRIP | INLCR | ICRNL | IXON)))
+	    !(mode.c_lflag & (ICANON | ISIG) || mode.c_iflag & changes))
 		return;
+	/* The terminal may have its path in another mount namespace. */
+	if (ttyname_r(intake->fd, path, sizeof(path)))
+		snprintf(path, sizeof(path), "TERMINAL");
 	cli_say(cli,
 		"\"%s\" is a terminal that takes out or changes some bytes\n"
 		"stty -F %s raw makes it give each byte as it comes",
-		intake->name, intake->name);
+		intake->name, path);
 }
 
 static int fail_open(const struct cli *cli, const struct cli_intake *intake, int err)
@@ -114,9 +120,11 @@ static int take_standard_input(const struct cli *cli, struct cli_intake *intake)
 	intake->name = "standard input";
 	intake->fd = STDIN_FILENO;
 	status = look_at_file(cli, intake);
-	if (!status)
-		prepare_socket(cli, intake);
-	return status;
+	if (status)
+		return status;
+	warn_of_terminal(cli, intake);
+	prepare_socket(cli, intake);
+	return CLI_OK;
 }
 
 int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char *from,

@@ -319,6 +319,7 @@ import sys
 
 CALLS = (
     ("record --size 4M --bytes 5 cam --from TTY", b"\x03line\n"),
+    ("record --size 4M --bytes 5 in", b"\x03line\n"),
     ("put --bytes 4 TTY new", b"abc\n"),
     ("get area TTY", b""),
     ("replay -o TTY cam", b""),
@@ -328,9 +329,10 @@ CALLS = (
 )
 
 
-def lead(words: list[str], asked: int, answer: int) -> None:
+def lead(words: list[str], asked: int, answer: int, terminal: int) -> None:
     """Lead a session in which one more program answers as long as it lives."""
     os.setsid()
+    os.dup2(terminal, 0)
     if not os.fork():
         os.read(asked, 1)
         os.write(answer, b"alive")
@@ -346,7 +348,7 @@ for words, typed in CALLS:
     answered, answer = os.pipe()
     leader = os.fork()
     if not leader:
-        lead([sys.argv[1], *words.replace("TTY", os.ttyname(slave)).split()], asked, answer)
+        lead([sys.argv[1], *words.replace("TTY", os.ttyname(slave)).split()], asked, answer, slave)
     os.waitpid(leader, 0)
     os.close(answer)
     os.write(ask, b"x")
@@ -355,6 +357,8 @@ for words, typed in CALLS:
         print(f"it has become the controlling terminal: {words}")
 sys.exit(wrong)
 PYTHON
+says '"standard input" is a terminal that takes out or changes some bytes'
+[ "$(grep -c 'stty -F /dev/pts/[0-9]* raw' said)" = 2 ] || note "$(cat said)"
 gives 0 replay cam :: line
 claim "no terminal becomes the controlling terminal of a verb"
 
