@@ -113,12 +113,22 @@ static void prepare_socket(const struct cli *cli, const struct cli_intake *intak
 	setsockopt(intake->fd, SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof(yes));
 }
 
+/* Returns whether this is a socket for connections, such as those of inetd and of systemd. */
+static bool is_listening(int fd)
+{
+	int listens = 0;
+	socklen_t size = sizeof(listens);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens;
+}
+
 static int take_standard_input(const struct cli *cli, struct cli_intake *intake)
 {
 	int status;
 
 	intake->name = "standard input";
 	intake->fd = STDIN_FILENO;
+	intake->listens = is_listening(intake->fd);
 	status = look_at_file(cli, intake);
 	if (status)
 		return status;

@@ -233,27 +233,38 @@ has records 2 lost_records 1 lost_bytes 5
 says '1 record missing beside the 2 that were read'
 claim "datagrams are records, and what is lost is counted"
 
-# The descriptor decides what a record is, also at standard input.
+# The descriptor decides what a record is, also at standard input; one that listens gets a connection.
 format 64M
-for verb in 'record cam --size 4M --record 1500 --json' 'put - cam --bytes 1500'; do
+while read -r expected records kind verb; do
 	# shellcheck disable=SC2086
-	python3 - "$chario" $verb >said 2>&1 <<'PYTHON'
+	python3 - "$kind" "$chario" $verb >said 2>&1 <<'PYTHON'
 import socket
 import subprocess
 import sys
 
-ours, others = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+kind, *command = sys.argv[1:]
+if kind == "pair":
+    ours, others = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+else:
+    ours = socket.socket(socket.AF_INET if kind == "STREAM" else socket.AF_UNIX, getattr(socket, f"SOCK_{kind}"))
+    ours.bind(("127.0.0.1", 0) if kind == "STREAM" else kind)
+    ours.listen()
+    others = socket.socket(ours.family, ours.type)
+    others.connect(ours.getsockname())
 for _ in range(10):
     others.send(bytes(1000))
 others.close()
-sys.exit(subprocess.run(sys.argv[1:], stdin=ours).returncode)
+sys.exit(subprocess.run(command, stdin=ours).returncode)
 PYTHON
 	status=$?
-	case $verb in
-	record*) has records 10 bytes 10000 lost_records 0 ;;
-	*) [ $status = 1 ] || note "put takes datagrams: $(cat said)" ;;
-	esac
-done
+	[ $status = "$expected" ] || note "$kind $verb: $status, not $expected: $(cat said)"
+	[ "$records" = 0 ] || has records "$records" bytes 10000 lost_records 0
+done <<'TABLE'
+0 10 pair record a --size 4M --record 1500 --json
+0 10 SEQPACKET record b --size 4M --record 1500 --seconds 60 --json
+0 7 STREAM record c --size 4M --record 1500 --seconds 60 --json
+1 0 pair put - a --bytes 1500
+TABLE
 # Not everybody may read the log of the kernel.
 if head -c 0 </dev/kmsg 2>/dev/null; then
 	gives 0 record log --size 4M --late-ms 600000 --from /dev/kmsg --record 8k --seconds 0.05
