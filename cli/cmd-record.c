@@ -207,7 +207,9 @@ static int finish(struct cli_record *record)
 	if (err && recorder->end != CHARIO_RECORDER_WRITE)
 		ret = cli_fail_write(record->cli, err, "cannot end the recording \"%s\"",
 				     record->name);
-	if (!ret && (status.late || status.lost_records))
+	if (ret)
+		remove_created(record);
+	else if (status.late || status.lost_records)
 		ret = CLI_WARNING;
 	return ret;
 }

@@ -122,6 +122,19 @@ static bool is_listening(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens;
 }
 
+/*
+ * Returns whether a socket has no peer, and none is on its way: poll(2) reports more than the
+ * hangup as soon as there has been one.
+ */
+static bool is_unconnected(int fd)
+{
+	struct pollfd polled = { .fd = fd, .events = POLLIN };
+	struct stat file;
+
+	return !fstat(fd, &file) && S_ISSOCK(file.st_mode) && poll(&polled, 1, 0) == 1 &&
+	       polled.revents == POLLHUP;
+}
+
 static int take_standard_input(const struct cli *cli, struct cli_intake *intake)
 {
 	int status;
@@ -132,6 +145,11 @@ static int take_standard_input(const struct cli *cli, struct cli_intake *intake)
 	status = look_at_file(cli, intake);
 	if (status)
 		return status;
+	if (is_unconnected(intake->fd))
+		return cli_say(cli,
+			       "\"%s\" is a socket without a connection\n"
+			       "connect it, or have it listen, before chario gets it",
+			       intake->name);
 	warn_of_terminal(cli, intake);
 	prepare_socket(cli, intake);
 	return CLI_OK;

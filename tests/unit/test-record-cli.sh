@@ -462,6 +462,16 @@ says 'Is a directory'
 "$chario" record cam --force <&- >said 2>&1 && note "a closed input is recorded"
 says 'cannot read "standard input"'
 "$chario" record cam --force 0>other >said 2>&1 && note "an output is recorded"
+# A source that cannot be read leaves no new area behind.
+for family in INET UNIX; do
+	python3 -c "import socket, subprocess, sys
+sys.exit(subprocess.run(sys.argv[1:], stdin=socket.socket(socket.AF_$family)).returncode)" \
+		"$chario" record new --size 4M --seconds 60 >said 2>&1
+	[ $? = 1 ] || note "an unconnected socket: $(cat said)"
+	says 'is a socket without a connection' 'or have it listen'
+done
+gives 1 record new --size 4M --from /proc/self/mem :: 'cannot read "/proc/self/mem"' 'the source failed'
+gives 1 stat --store store new
 replays source cam
 claim "errors of recordings say what to do"
 
