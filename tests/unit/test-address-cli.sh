@@ -17,6 +17,7 @@ if [ -z "${CHARIO_TEST_RMEM_MAX:-}" ]; then
 else
 	own=yes
 	ip link set lo up
+	ip address add fd00::2 dev lo
 	ip link add other type veth peer name end
 	ip address add 192.0.2.1/24 dev other
 	ip link set end up
@@ -89,7 +90,7 @@ with subprocess.Popen(command, stdin=subprocess.DEVNULL) as recorder:
     recorder.terminate()
 got = subprocess.run([chario, "replay", "a"], stdout=subprocess.PIPE, check=False).stdout.decode()
 print(f"recorded: {got!r}")
-sys.exit(sorted(got) != sorted(wanted))
+sys.exit(recorder.returncode or sorted(got) != sorted(wanted))
 PYTHON
 }
 
@@ -110,6 +111,9 @@ done <<'TABLE'
 2|udp:[::1]|"[::1]" is not HOST:PORT; an IPv6 address stands in brackets
 2|udp:[::1:5000|is not HOST:PORT
 2|udp:[::1]x:5000|is not HOST:PORT
+2|udp:[::1@[ff05::1]:5000|is not HOST:PORT
+2|udp:[::1]x@[ff05::1]:5000|is not HOST:PORT
+2|udp:[]@[ff05::1]:5000|is not HOST:PORT
 2|tcp:x:|is not HOST:PORT
 2|udp::0|"0" is not a port from 1 to 65535
 2|tcp:127.0.0.1:65536|"65536" is not a port from 1 to 65535
@@ -156,6 +160,9 @@ if [ $own ]; then
 	hears "udp::$port" a +239.7.7.7%lo 239.7.7.7%lo=b 127.0.0.1=a
 	hears "udp:0.0.0.0:$port" a +239.7.7.7%lo 239.7.7.7%lo=b 127.0.0.1=a
 	hears "udp::$port" a +ff05::77%lo ff05::77%lo=b ::1=a
+	for source in fd00::2 '[fd00::2]'; do
+		hears "udp:$source@[ff05::5678%lo]:$port" a '::1>ff05::5678%lo=b' 'fd00::2>ff05::5678%lo=a'
+	done
 	for group in '[ff02::5678%lo]' '[ff02::5678%1]' '[ff02::5678]%lo' '[ff05::5678%lo]'; do
 		hears "udp:$group:$port" a ff02::5678%other=b ff02::5678%lo=a ff05::5678%other=b ff05::5678%lo=a
 	done
