@@ -84,6 +84,23 @@ static int have_area(struct cli_record *record)
 	return status || is_there ? status : create(record);
 }
 
+/* The segments of a recording that is continued keep their length. */
+static int fail_memory(const struct cli_record *record)
+{
+	uint32_t asked = record->options.nr_buffers;
+	bool append = record->options.flags & CHARIO_STREAM_APPEND;
+	char count[48];
+
+	return cli_say(record->cli,
+		       "there is no memory for %s of a segment each, %s\n"
+		       "raise the limit of locked memory (ulimit -l)%s%s",
+		       cli_count(count, asked ? asked : 2, "buffer"),
+		       asked ? "as --buffers asks" : "which is what recording takes",
+		       asked > 2 ? ", or ask for fewer buffers (--buffers)" : "",
+		       append ? "" :
+				", or make segments (--segment) or records (--record) shorter");
+}
+
 static int fail_stream(const struct cli_record *record, int err)
 {
 	if (err == -EEXIST || err == -EALREADY)
@@ -99,11 +116,7 @@ static int fail_stream(const struct cli_record *record, int err)
 			       "--segment makes them shorter",
 			       record->name);
 	if (err == -ENOMEM)
-		return cli_say(
-			record->cli,
-			"there is no memory for two buffers, which is what recording takes\n"
-			"shorter segments (--segment) or records (--record), or a higher limit of "
-			"locked memory (ulimit -l) help");
+		return fail_memory(record);
 	if (err == -EINVAL)
 		return cli_say(record->cli,
 			       "the recording in \"%s\" has segments of another length, or is "
