@@ -103,13 +103,18 @@ static int fail_memory(const struct cli_record *record)
 
 static int fail_stream(const struct cli_record *record, int err)
 {
-	if (err == -EEXIST || err == -EALREADY)
-		return cli_say(record->cli,
-			       "\"%s\" %s\n--append goes on with a recording, --force begins a "
-			       "new one",
-			       record->name,
-			       err == -EEXIST ? "holds a recording already" :
-						"is being filled by chario put");
+	if (err == -EEXIST)
+		return cli_say(
+			record->cli,
+			"\"%s\" holds a recording already\n--append goes on with it, --force "
+			"begins a new one",
+			record->name);
+	if (err == -EALREADY)
+		return cli_say(
+			record->cli,
+			"\"%s\" is being filled by chario put\nlet that end, or repeat it if it "
+			"has failed; --force begins a recording in its place",
+			record->name);
 	if (err == -ENOSPC)
 		return cli_say(record->cli,
 			       "\"%s\" is too short: an area has two segments at least; "

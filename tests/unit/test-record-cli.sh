@@ -462,6 +462,11 @@ says 'Is a directory'
 "$chario" record cam --force <&- >said 2>&1 && note "a closed input is recorded"
 says 'cannot read "standard input"'
 "$chario" record cam --force 0>other >said 2>&1 && note "an output is recorded"
+head -c 5 source | "$chario" put - half --bytes 10000000 2>/dev/null
+for append in '' --append; do
+	gives 1 record half $append :: 'is being filled by chario put' 'let that end' '--force begins a recording in its place'
+	! grep -e --append said || note "--append is advised"
+done
 # A source that cannot be read leaves no new area behind.
 for family in INET UNIX; do
 	python3 -c "import socket, subprocess, sys
