@@ -79,6 +79,10 @@ static int bind_socket(struct cli_intake *intake, const struct local *local)
 	err = -errno;
 	close(intake->fd);
 	intake->fd = -1;
+	/* A symbolic link to nothing is in the way as a socket is. */
+	if (err == -EADDRINUSE && local->path && !lstat(local->path, &status) &&
+	    !S_ISSOCK(status.st_mode))
+		err = -ENOTSOCK;
 	return err;
 }
 
@@ -183,7 +187,7 @@ static bool set_local(struct local *local, const char *path)
 	size_t length = strlen(path);
 
 	*local = (struct local){ .address.sun_family = AF_UNIX };
-	if (!length || length >= sizeof(local->address.sun_path))
+	if (!length)
 		return false;
 	memcpy(local->address.sun_path, path, length);
 	local->bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
@@ -199,6 +203,11 @@ int cli_open_unix(const struct cli *cli, struct cli_intake *intake, const char *
 	struct local local;
 	int err;
 
+	if (strlen(path) >= sizeof(local.address.sun_path))
+		return cli_usage(cli,
+				 "\"%s\" is too long for the path of a socket, which has at most "
+				 "%zu bytes; one that begins in the working directory is shorter",
+				 path, sizeof(local.address.sun_path) - 1);
 	if (!set_local(&local, path))
 		return cli_usage(cli, "\"%s\" is not the path of a socket", path);
 	err = connect_socket(intake, &local);

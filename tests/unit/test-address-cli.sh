@@ -102,7 +102,9 @@ has_ipv6()
 
 format 64M
 gives 0 create a 4M
+ln -s nothing dangling
 while IFS='|' read -r expected from text; do
+	case $from in *LONG) from=${from%LONG}$(printf '%0108d' 0) ;; esac
 	gives "$expected" record --force a --from "$from" :: "$text"
 done <<'TABLE'
 2|udp:x|"x" is not HOST:PORT
@@ -129,6 +131,9 @@ done <<'TABLE'
 2|unix:@|"@" is not the path of a socket
 1|unix:no/folder|cannot make the socket
 1|unix:store|"store" is no socket
+1|unix:dangling|"dangling" is no socket
+2|unix:@LONG|is too long for the path of a socket, which has at most 107 bytes
+2|unix:LONG|is too long for the path of a socket, which has at most 107 bytes
 TABLE
 if has_ipv6; then
 	for from in 'udp:[ff02::5678]:5000' 'tcp:[fe80::1]:5000'; do
