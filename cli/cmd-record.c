@@ -172,13 +172,16 @@ static int open_stream(struct cli_record *record)
 	return CLI_USAGE;
 }
 
-/* Say that the buffers are not the usual ones. */
-static void say_reduced(const struct cli_record *record)
+/* Look what the stream begins with; say so if the buffers are not the usual ones. */
+static void look_at_stream(struct cli_record *record)
 {
 	struct chario_stream_status status;
 	char segment[32];
 
-	if (chario_stream_get_status(record->stream, &status, sizeof(status)) || !status.reduced)
+	if (chario_stream_get_status(record->stream, &status, sizeof(status)))
+		return;
+	record->begin_bytes = status.bytes;
+	if (!status.reduced)
 		return;
 	cli_say(record->cli,
 		"the limit of locked memory (ulimit -l) leaves room for %" PRIu32
@@ -234,8 +237,7 @@ static int finish(struct cli_record *record)
 
 static void show(const struct cli_record *record)
 {
-	const struct chario_recorder *recorder = &record->recorder;
-	double seconds = (double)(record->shown_ns - record->begin_ns) / (double)NS_PER_S;
+	uint64_t passed_ns = record->shown_ns - record->begin_ns;
 	struct chario_stream_status status;
 	char bytes[32], durable[32], rate[32];
 
@@ -243,8 +245,8 @@ static void show(const struct cli_record *record)
 		return;
 	cli_progress_line("%.0f s  %s  %s/s  durable %s  buffers %u of %u free  late %llu  "
 			  "lost %llu",
-			  seconds, cli_round_size(bytes, status.bytes),
-			  cli_round_size(rate, (uint64_t)((double)recorder->taken_bytes / seconds)),
+			  (double)passed_ns / (double)NS_PER_S, cli_round_size(bytes, status.bytes),
+			  cli_round_size(rate, cli_record_rate(record, &status, passed_ns)),
 			  cli_round_size(durable, status.durable_bytes), status.free_buffers,
 			  status.nr_buffers, (unsigned long long)status.late,
 			  (unsigned long long)status.lost_records);
@@ -292,7 +294,7 @@ static int run(struct cli_record *record)
 		remove_created(record);
 		return status;
 	}
-	say_reduced(record);
+	look_at_stream(record);
 	recorder->size = sizeof(*recorder);
 	recorder->flags |= CHARIO_RECORDER_DRAIN;
 	recorder->part_ns = record->options.flush_ns;

@@ -264,7 +264,9 @@ done <<'TABLE'
 0 10 SEQPACKET record b --size 4M --record 1500 --seconds 60 --json
 0 7 STREAM record c --size 4M --record 1500 --seconds 60 --json
 1 0 pair put - a --bytes 1500
+3 0 pair record d --size 4M --record 500
 TABLE
+says 'data           0 bytes (0 B, 0 B/s)' 'lost           10 records, 10000 bytes'
 # Not everybody may read the log of the kernel.
 if head -c 0 </dev/kmsg 2>/dev/null; then
 	gives 0 record log --size 4M --late-ms 600000 --from /dev/kmsg --record 8k --seconds 0.05
