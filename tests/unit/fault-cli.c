@@ -48,12 +48,7 @@ int __wrap_renameat2(int from, const char *path, int to, const char *name, unsig
 int __real_socket(int family, int type, int protocol);
 int __wrap_socket(int family, int type, int protocol);
 
-int __real_chario_stream_open(struct chario_store *store, const char *name,
-			      const struct chario_stream_options *options,
-			      struct chario_stream **stream);
-int __wrap_chario_stream_open(struct chario_store *store, const char *name,
-			      const struct chario_stream_options *options,
-			      struct chario_stream **stream);
+__typeof__(chario_stream_open) __real_chario_stream_open, __wrap_chario_stream_open;
 
 static bool failed;
 

@@ -128,6 +128,7 @@ done <<'TABLE'
 1|udp:239.1.1.1%:5000|there is no interface ""
 1|udp:no.such.invalid:5000|cannot find "no.such.invalid"
 1|udp:192.0.2.77:5000|does not have the address
+2|unix:|"" is not the path of a socket
 2|unix:@|"@" is not the path of a socket
 1|unix:no/folder|cannot make the socket
 1|unix:store|"store" is no socket
@@ -248,25 +249,6 @@ PYTHON
 	rm socket
 }
 
-# sends TO TEXT: by a socket for datagrams, as soon as there is one.
-sends()
-{
-	python3 - "$@" <<'PYTHON'
-import socket
-import sys
-import time
-
-to, text = sys.argv[1:]
-with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-    for attempt in range(3000):
-        try:
-            sender.sendto(text.encode(), "\0" + to[1:] if to[0] == "@" else to)
-            break
-        except OSError:
-            time.sleep(0.01)
-PYTHON
-}
-
 format 64M
 gives 0 create a 4M
 "$chario" record a --from unix:socket >said 2>&1 &
@@ -277,7 +259,7 @@ wait $recorder
 for path in socket "@chario-test-$$"; do
 	"$chario" record --force a --from "unix:$path" --bytes 3 >said 2>&1 &
 	recorder=$!
-	sends "$path" abc
+	send unix "$path" abc
 	wait $recorder || note "$path: $(cat said)"
 	[ "$("$chario" replay a)" = abc ] || note "$path: not recorded"
 	[ -e "$path" ] && note "$path is left"
@@ -310,7 +292,7 @@ for i in 1 2 3 4 5 6 7 8; do
 	"$chario" record --force "a$i" --from unix:socket --bytes 3 >"said$i" 2>&1 &
 	eval "recorder$i=$!"
 done
-sends socket abc
+send unix socket abc
 ended=0
 for i in 1 2 3 4 5 6 7 8; do
 	eval "wait \$recorder$i" && ended=$((ended + 1))

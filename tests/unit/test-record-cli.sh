@@ -25,32 +25,6 @@ replays()
 	"$chario" replay "$@" 2>said | cmp -s - "$file" || note "replay $* differs: $(cat said)"
 }
 
-# send WHAT TO TEXT...: by a socket of Python, which knows all kinds.
-send()
-{
-	python3 - "$@" <<'PYTHON'
-import socket
-import sys
-import time
-
-what, to, *texts = sys.argv[1:]
-kinds = {
-    "udp": (socket.AF_INET, socket.SOCK_DGRAM),
-    "tcp": (socket.AF_INET, socket.SOCK_STREAM),
-    "unix": (socket.AF_UNIX, socket.SOCK_DGRAM),
-}
-with socket.socket(*kinds[what]) as sender:
-    for attempt in range(1000):
-        try:
-            sender.connect(("127.0.0.1", int(to)) if what != "unix" else to)
-            break
-        except OSError:
-            time.sleep(0.01)
-    for text in texts:
-        sender.sendall(text.encode())
-PYTHON
-}
-
 # wait_for_socket PORT: until a socket of UDP has it.
 wait_for_socket()
 {
@@ -61,8 +35,7 @@ format 8M
 gives 0 create area 4M
 for arguments in '' 'a b' '--seconds 0 a' '--seconds x a' '--bytes 0 a' '--record 0 a' \
 	'--record 100M a' '--durability often a' '--flush-ms 0 a' '--late-ms x a' \
-	'--segment 5000 a' '--segment 256M a' '--buffers 1 a' '--buffers 65 a' '--from udp:x area' \
-	'--from tcp:127.0.0.1:65536 area' '--from udp::0 area' '--from unix: area'; do
+	'--segment 5000 a' '--segment 256M a' '--buffers 1 a' '--buffers 65 a'; do
 	# shellcheck disable=SC2086
 	gives 2 record $arguments
 done
