@@ -49,6 +49,18 @@ static char *split_host(char *text, char **interface)
 	return text;
 }
 
+/* Returns the host of "[HOST]" or "HOST", or NULL if the brackets are wrong. */
+static char *open_brackets(char *text)
+{
+	char *end = strchr(text, ']');
+
+	if ((text[0] == '[') != (end != NULL) || (end && (end[1] || end == text + 1)))
+		return NULL;
+	if (end)
+		*end = '\0';
+	return end ? text + 1 : text;
+}
+
 /*
  * Check a port: getaddrinfo() would take the lower 16 bits of a larger number, which is
  * another port; and for 0 the kernel would choose a port that no peer knows.
@@ -89,8 +101,8 @@ int cli_address_parse(const struct cli *cli, struct cli_address *address, const 
 	if ((size_t)snprintf(words, sizeof(address->words), "%s", text) >= sizeof(address->words))
 		return fail_form(cli, text);
 	host = cut(words, '@');
-	if (host && *words)
-		address->source = words;
+	if (host && *words && !(address->source = open_brackets(words)))
+		return fail_form(cli, text);
 	if (!host)
 		host = words;
 	port = strrchr(host, ':');

@@ -27,15 +27,8 @@ static int check_fit(const struct cli_record *record, uint64_t area_bytes)
 static int create(struct cli_record *record)
 {
 	struct chario_area_info area;
-	int err, status;
+	int err = chario_store_create(record->cli->store, record->name, record->size, 0);
 
-	if (!record->size)
-		return cli_say(record->cli, "there is no area \"%s\"\n--size SIZE creates it",
-			       record->name);
-	status = check_fit(record, record->size);
-	if (status)
-		return status;
-	err = chario_store_create(record->cli->store, record->name, record->size, 0);
 	if (!err && !chario_store_find(record->cli->store, record->name, &area, sizeof(area)))
 		record->created = area.id;
 	return err ? cli_fail_create(record->cli, err, record->name) : CLI_OK;
@@ -61,14 +54,19 @@ static int check_area(const struct cli_record *record, const struct chario_area_
 	return CLI_OK;
 }
 
-static int have_area(struct cli_record *record)
+/* Check the area, or whether one can be made. */
+static int look_at_area(const struct cli_record *record, bool *is_there)
 {
 	bool append = record->options.flags & CHARIO_STREAM_APPEND;
 	struct chario_area_info area;
 	int status, err = chario_store_find(record->cli->store, record->name, &area, sizeof(area));
 
+	*is_there = !err;
+	if (err == -ENOENT && !record->size)
+		return cli_say(record->cli, "there is no area \"%s\"\n--size SIZE creates it",
+			       record->name);
 	if (err == -ENOENT)
-		return create(record);
+		return check_fit(record, record->size);
 	if (err)
 		return cli_fail_area(record->cli, err, "cannot look for \"%s\"", record->name);
 	status = check_area(record, &area);
@@ -78,13 +76,38 @@ static int have_area(struct cli_record *record)
 	return check_fit(record, area.bytes);
 }
 
+static int have_area(struct cli_record *record)
+{
+	bool is_there;
+	int status = look_at_area(record, &is_there);
+
+	return status || is_there ? status : create(record);
+}
+
+/* The segments of a recording that is continued keep their length. */
+static int fail_memory(const struct cli_record *record)
+{
+	uint32_t asked = record->options.nr_buffers;
+	bool append = record->options.flags & CHARIO_STREAM_APPEND;
+	char count[48];
+
+	return cli_say(record->cli,
+		       "there is no memory for %s of a segment each, %s\n"
+		       "raise the limit of locked memory (ulimit -l)%s%s",
+		       cli_count(count, asked ? asked : 2, "buffer"),
+		       asked ? "as --buffers asks" : "which is what recording takes",
+		       asked > 2 ? ", or ask for fewer buffers (--buffers)" : "",
+		       append ? "" :
+				", or make segments (--segment) or records (--record) shorter");
+}
+
 static int fail_stream(const struct cli_record *record, int err)
 {
 	if (err == -EEXIST)
 		return cli_say(
 			record->cli,
-			"\"%s\" holds a recording already\n--append goes on with a recording, "
-			"--force begins a new one",
+			"\"%s\" holds a recording already\n--append goes on with it, --force "
+			"begins a new one",
 			record->name);
 	if (err == -EALREADY)
 		return cli_say(
@@ -98,11 +121,7 @@ static int fail_stream(const struct cli_record *record, int err)
 			       "--segment makes them shorter",
 			       record->name);
 	if (err == -ENOMEM)
-		return cli_say(
-			record->cli,
-			"there is no memory for two buffers, which is what recording takes\n"
-			"shorter segments (--segment) or records (--record), or a higher limit of "
-			"locked memory (ulimit -l) help");
+		return fail_memory(record);
 	if (err == -EINVAL)
 		return cli_say(record->cli,
 			       "the recording in \"%s\" has segments of another length, or is "
@@ -153,13 +172,16 @@ static int open_stream(struct cli_record *record)
 	return CLI_USAGE;
 }
 
-/* Say that the buffers are not the usual ones. */
-static void say_reduced(const struct cli_record *record)
+/* Look what the stream begins with; say so if the buffers are not the usual ones. */
+static void look_at_stream(struct cli_record *record)
 {
 	struct chario_stream_status status;
 	char segment[32];
 
-	if (chario_stream_get_status(record->stream, &status, sizeof(status)) || !status.reduced)
+	if (chario_stream_get_status(record->stream, &status, sizeof(status)))
+		return;
+	record->begin_bytes = status.bytes;
+	if (!status.reduced)
 		return;
 	cli_say(record->cli,
 		"the limit of locked memory (ulimit -l) leaves room for %" PRIu32
@@ -206,15 +228,16 @@ static int finish(struct cli_record *record)
 	if (err && recorder->end != CHARIO_RECORDER_WRITE)
 		ret = cli_fail_write(record->cli, err, "cannot end the recording \"%s\"",
 				     record->name);
-	if (!ret && (status.late || status.lost_records))
+	if (ret)
+		remove_created(record);
+	else if (status.late || status.lost_records)
 		ret = CLI_WARNING;
 	return ret;
 }
 
 static void show(const struct cli_record *record)
 {
-	const struct chario_recorder *recorder = &record->recorder;
-	double seconds = (double)(record->shown_ns - record->begin_ns) / (double)NS_PER_S;
+	uint64_t passed_ns = record->shown_ns - record->begin_ns;
 	struct chario_stream_status status;
 	char bytes[32], durable[32], rate[32];
 
@@ -222,8 +245,8 @@ static void show(const struct cli_record *record)
 		return;
 	cli_progress_line("%.0f s  %s  %s/s  durable %s  buffers %u of %u free  late %llu  "
 			  "lost %llu",
-			  seconds, cli_round_size(bytes, status.bytes),
-			  cli_round_size(rate, (uint64_t)((double)recorder->taken_bytes / seconds)),
+			  (double)passed_ns / (double)NS_PER_S, cli_round_size(bytes, status.bytes),
+			  cli_round_size(rate, cli_record_rate(record, &status, passed_ns)),
 			  cli_round_size(durable, status.durable_bytes), status.free_buffers,
 			  status.nr_buffers, (unsigned long long)status.late,
 			  (unsigned long long)status.lost_records);
@@ -245,6 +268,21 @@ static int on_progress(const struct chario_recorder *recorder, void *data)
 	return record->requests;
 }
 
+/* Record from the source, as soon as that is there. */
+static void take(struct cli_record *record)
+{
+	struct chario_recorder *recorder = &record->recorder;
+	struct cli_intake *intake = &record->intake;
+
+	record->err = cli_intake_accept(record->cli, intake);
+	recorder->end = record->err ? CHARIO_RECORDER_READ : intake->ended;
+	if (recorder->end)
+		return;
+	if (recorder->limit_ns)
+		recorder->limit_ns = intake->left_ns ? intake->left_ns : 1;
+	record->err = chario_recorder_run(record->stream, intake->fd, recorder);
+}
+
 static int run(struct cli_record *record)
 {
 	struct chario_recorder *recorder = &record->recorder;
@@ -256,7 +294,7 @@ static int run(struct cli_record *record)
 		remove_created(record);
 		return status;
 	}
-	say_reduced(record);
+	look_at_stream(record);
 	recorder->size = sizeof(*recorder);
 	recorder->flags |= CHARIO_RECORDER_DRAIN;
 	recorder->part_ns = record->options.flush_ns;
@@ -264,7 +302,7 @@ static int run(struct cli_record *record)
 	recorder->data = record;
 	record->quiet |= !isatty(STDERR_FILENO);
 	record->begin_ns = record->shown_ns = cli_now_ns();
-	record->err = chario_recorder_run(record->stream, record->intake.fd, recorder);
+	take(record);
 	cli_progress_clear();
 	return finish(record);
 }
@@ -304,6 +342,16 @@ static int set_urgency(const struct cli_record *record)
 	return err ? cli_fail(record->cli, err, "cannot make the writes urgent") : CLI_OK;
 }
 
+/* Report that the recording has ended before it could begin: there was no connection. */
+static int report_none(struct cli_record *record)
+{
+	const struct chario_stream_status status = { .durability = record->options.durability };
+
+	record->recorder.end = record->intake.ended;
+	cli_record_print(record, &status, cli_now_ns() - record->begin_ns);
+	return CLI_OK;
+}
+
 int cmd_record(struct cli *cli)
 {
 	struct cli_record record = {
@@ -313,6 +361,7 @@ int cmd_record(struct cli *cli)
 		.options.flags = CHARIO_STREAM_DENSE,
 	};
 	int status = cli_record_parse(cli, &record);
+	bool is_there;
 
 	if (status)
 		return status;
@@ -323,9 +372,14 @@ int cmd_record(struct cli *cli)
 	if (set_urgency(&record))
 		return CLI_FAILED;
 	cli_interrupt_catch_twice();
-	status = cli_intake_open(cli, &record.intake, record.from);
+	record.begin_ns = cli_now_ns();
+	/* The wait for a connection may be long. */
+	status = look_at_area(&record, &is_there);
+	if (status)
+		return status;
+	status = cli_intake_open(cli, &record.intake, record.from, record.recorder.limit_ns);
 	if (!status)
-		status = run(&record);
+		status = record.intake.ended ? report_none(&record) : run(&record);
 	cli_intake_close(&record.intake);
 	return status;
 }

@@ -4,11 +4,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include <chario/recorder.h>
+
+#include "interrupt.h"
 
 #define PIPE_BYTES (1 << 20)
 
@@ -34,15 +40,20 @@ static int look_at_file(const struct cli *cli, struct cli_intake *intake)
 /* The kernel changes what comes from a terminal, unless the terminal is raw. */
 static void warn_of_terminal(const struct cli *cli, const struct cli_intake *intake)
 {
+	const tcflag_t changes = ISTRIP | INLCR | IGNCR | ICRNL | IUCLC | IXON | PARMRK;
 	struct termios mode;
+	char path[128];
 
 	if (tcgetattr(intake->fd, &mode) ||
-	    !(mode.c_lflag & (ICANON | ISIG) || mode.c_iflag & (ISTRIP | INLCR | ICRNL | IXON)))
+	    !(mode.c_lflag & (ICANON | ISIG) || mode.c_iflag & changes))
 		return;
+	/* The terminal may have its path in another mount namespace. */
+	if (ttyname_r(intake->fd, path, sizeof(path)))
+		snprintf(path, sizeof(path), "TERMINAL");
 	cli_say(cli,
 		"\"%s\" is a terminal that takes out or changes some bytes\n"
 		"stty -F %s raw makes it give each byte as it comes",
-		intake->name, intake->name);
+		intake->name, path);
 }
 
 static int fail_open(const struct cli *cli, const struct cli_intake *intake, int err)
@@ -66,9 +77,20 @@ static int fail_open(const struct cli *cli, const struct cli_intake *intake, int
 
 static int open_file(const struct cli *cli, struct cli_intake *intake)
 {
+	struct stat file;
+	int nonblock = 0;
+
 	if (cli_check_path(cli, intake->name))
 		return CLI_FAILED;
-	intake->fd = open(intake->name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	/* The open of a FIFO would wait for a writer, for which the recorder waits as well. */
+	if (!stat(intake->name, &file) && S_ISFIFO(file.st_mode))
+		nonblock = O_NONBLOCK;
+	intake->fd = open(intake->name, O_RDONLY | O_CLOEXEC | O_NOCTTY | nonblock);
+	/* The open of a serial port waits for its carrier. */
+	if (intake->fd < 0 && errno == EINTR && cli_interrupted()) {
+		intake->ended = CHARIO_RECORDER_STOPPED;
+		return CLI_OK;
+	}
 	if (intake->fd < 0)
 		return fail_open(cli, intake, -errno);
 	warn_of_terminal(cli, intake);
@@ -91,23 +113,56 @@ static void prepare_socket(const struct cli *cli, const struct cli_intake *intak
 	setsockopt(intake->fd, SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof(yes));
 }
 
+/* Returns whether this is a socket for connections, such as those of inetd and of systemd. */
+static bool is_listening(int fd)
+{
+	int listens = 0;
+	socklen_t size = sizeof(listens);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens;
+}
+
+/*
+ * Returns whether a socket has no peer, and none is on its way: poll(2) reports more than the
+ * hangup as soon as there has been one.
+ */
+static bool is_unconnected(int fd)
+{
+	struct pollfd polled = { .fd = fd, .events = POLLIN };
+	struct stat file;
+
+	return !fstat(fd, &file) && S_ISSOCK(file.st_mode) && poll(&polled, 1, 0) == 1 &&
+	       polled.revents == POLLHUP;
+}
+
 static int take_standard_input(const struct cli *cli, struct cli_intake *intake)
 {
 	int status;
 
 	intake->name = "standard input";
 	intake->fd = STDIN_FILENO;
+	intake->listens = is_listening(intake->fd);
 	status = look_at_file(cli, intake);
-	if (!status)
-		prepare_socket(cli, intake);
-	return status;
+	if (status)
+		return status;
+	if (is_unconnected(intake->fd))
+		return cli_say(cli,
+			       "\"%s\" is a socket without a connection\n"
+			       "connect it, or have it listen, before chario gets it",
+			       intake->name);
+	warn_of_terminal(cli, intake);
+	prepare_socket(cli, intake);
+	return CLI_OK;
 }
 
-int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char *from)
+int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char *from,
+		    uint64_t limit_ns)
 {
 	int status;
 
-	*intake = (struct cli_intake){ .name = from, .fd = -1 };
+	*intake = (struct cli_intake){ .name = from,
+				       .fd = -1,
+				       .left_ns = limit_ns ? limit_ns : UINT64_MAX };
 	if (!strcmp(from, "-"))
 		return take_standard_input(cli, intake);
 	if (!strncmp(from, "unix:", 5)) {
@@ -118,9 +173,31 @@ int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char
 	} else {
 		return open_file(cli, intake);
 	}
-	if (!status)
+	if (!status && !intake->ended)
 		prepare_socket(cli, intake);
 	return status;
+}
+
+int cli_intake_accept(const struct cli *cli, struct cli_intake *intake)
+{
+	int fd = -1;
+
+	while (intake->listens) {
+		if (!cli_intake_wait(intake, intake->fd, POLLIN))
+			return 0;
+		fd = accept4(intake->fd, NULL, NULL, SOCK_CLOEXEC);
+		/* The peer may have gone, or another program may have taken its connection. */
+		if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			return -errno;
+		intake->listens = fd < 0;
+	}
+	if (fd < 0)
+		return 0;
+	if (intake->fd > STDIN_FILENO)
+		close(intake->fd);
+	intake->fd = fd;
+	prepare_socket(cli, intake);
+	return 0;
 }
 
 void cli_intake_close(struct cli_intake *intake)

@@ -17,6 +17,10 @@
  * @datagrams: true if each read gives one datagram, which is a record
  * @path: path of a socket that was created here and is removed at the end; else NULL
  * @inode: number of the inode of @path
+ * @listens: true if @fd is a socket that waits for a connection
+ * @left_ns: time in nanoseconds that is left to record; UINT64_MAX without a limit
+ * @ended: CHARIO_RECORDER_STOPPED or CHARIO_RECORDER_LIMIT if a signal or @left_ns has ended the
+ *	wait for the peer; else 0
  */
 struct cli_intake {
 	const char *name;
@@ -24,14 +28,33 @@ struct cli_intake {
 	bool datagrams;
 	const char *path;
 	ino_t inode;
+	bool listens;
+	uint64_t left_ns;
+	unsigned int ended;
 };
 
 /*
  * Open "-", FILE, unix:PATH, udp:[SOURCE@]HOST[%INTERFACE]:PORT or
- * tcp:HOST[%INTERFACE]:PORT.  Returns CLI_OK, or an exit code after a message.
+ * tcp:HOST[%INTERFACE]:PORT, for a recording of @limit_ns; 0 for no limit.  Returns CLI_OK,
+ * also if that has ended, see @ended, or an exit code after a message.
  */
-int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char *from);
+int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char *from,
+		    uint64_t limit_ns);
 void cli_intake_close(struct cli_intake *intake);
+
+/*
+ * Have the first connection as the source if the socket waits for one.  Returns 0, also if that
+ * has ended, see @ended, or a negative errno.
+ */
+int cli_intake_accept(const struct cli *cli, struct cli_intake *intake);
+
+/* intake-wait.c */
+
+/* Wait for the events of poll(2).  Returns false if that has ended, see @ended. */
+bool cli_intake_wait(struct cli_intake *intake, int fd, short events);
+
+/* Wait before a call that has failed is tried again.  Returns as cli_intake_wait(). */
+bool cli_intake_wait_to_retry(struct cli_intake *intake);
 
 /* network.c */
 

@@ -2,6 +2,7 @@
 /* Sources of a recording in the network: datagrams that arrive here, and connections. */
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -102,21 +103,31 @@ static int bind_udp(int fd, const struct place *place, const struct addrinfo *ad
 	return join_group(fd, place, address);
 }
 
+static int connect_tcp(struct cli_intake *intake, const struct addrinfo *address)
+{
+	socklen_t size = sizeof(int);
+	int err = 0;
+
+	if (!connect(intake->fd, address->ai_addr, address->ai_addrlen))
+		return 0;
+	if (errno != EINPROGRESS || !cli_intake_wait(intake, intake->fd, POLLOUT))
+		return -1;
+	if (getsockopt(intake->fd, SOL_SOCKET, SO_ERROR, &err, &size))
+		return -1;
+	errno = err;
+	return err ? -1 : 0;
+}
+
 /* Without a host, the first peer that connects is the source. */
-static int accept_tcp(int *fd, const struct addrinfo *address)
+static int listen_tcp(struct cli_intake *intake, const struct addrinfo *address)
 {
 	const int yes = 1;
-	int accepted;
 
-	setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (bind(*fd, address->ai_addr, address->ai_addrlen) || listen(*fd, 1))
-		return -1;
-	accepted = accept4(*fd, NULL, NULL, SOCK_CLOEXEC);
-	if (accepted < 0)
-		return -1;
-	close(*fd);
-	*fd = accepted;
-	return 0;
+	setsockopt(intake->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	intake->listens = true;
+	return bind(intake->fd, address->ai_addr, address->ai_addrlen) || listen(intake->fd, 1) ?
+		       -1 :
+		       0;
 }
 
 /* Have the socket take from the named interface only, and :: take IPv4 as well. */
@@ -140,8 +151,8 @@ static int use_socket(struct cli_intake *intake, const struct place *place,
 	if (intake->datagrams)
 		return bind_udp(intake->fd, place, address);
 	if (*place->address.host)
-		return connect(intake->fd, address->ai_addr, address->ai_addrlen);
-	return accept_tcp(&intake->fd, address);
+		return connect_tcp(intake, address);
+	return listen_tcp(intake, address);
 }
 
 static int use_address(struct cli_intake *intake, const struct place *place,
@@ -151,7 +162,8 @@ static int use_address(struct cli_intake *intake, const struct place *place,
 
 	if (err)
 		return err;
-	intake->fd = socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, 0);
+	intake->fd =
+		socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (intake->fd < 0)
 		return -errno;
 	if (!use_socket(intake, place, address))
@@ -212,7 +224,8 @@ static int use_first(const struct cli *cli, struct cli_intake *intake, const str
 {
 	int err = 0;
 
-	for (const struct addrinfo *address = all; address; address = address->ai_next) {
+	for (const struct addrinfo *address = all; address && !intake->ended;
+	     address = address->ai_next) {
 		err = use_address(intake, place, address);
 		if (!err) {
 			tell_choice(cli, intake, place, all, address);
@@ -282,7 +295,7 @@ int cli_open_network(const struct cli *cli, struct cli_intake *intake, const cha
 		status = open_family(cli, intake, &place, AF_INET, &err);
 	if (status)
 		return status;
-	return err ? fail(cli, intake, err) : CLI_OK;
+	return err && !intake->ended ? fail(cli, intake, err) : CLI_OK;
 }
 
 /*

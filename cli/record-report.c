@@ -22,6 +22,14 @@ static double seconds_of(uint64_t ns)
 	return (double)ns / (double)NS_PER_S;
 }
 
+uint64_t cli_record_rate(const struct cli_record *record, const struct chario_stream_status *status,
+			 uint64_t passed_ns)
+{
+	double bytes = (double)(status->bytes - record->begin_bytes);
+
+	return passed_ns ? (uint64_t)(bytes / seconds_of(passed_ns)) : 0;
+}
+
 static const char *end_name(uint32_t end)
 {
 	static const char *const names[] = {
@@ -47,7 +55,7 @@ static void print_text(const struct cli_record *record, const struct chario_stre
 	printf("%-14s %" PRIu64 "\n", "records", status->records);
 	printf("%-14s %s (%s, %s/s)\n", "data", cli_count(bytes, status->bytes, "byte"),
 	       cli_round_size(size, status->bytes),
-	       cli_round_size(rate, (uint64_t)((double)recorder->taken_bytes / seconds)));
+	       cli_round_size(rate, cli_record_rate(record, status, passed_ns)));
 	printf("%-14s %s, %s (%s)\n", "durable", cli_count(bytes, status->durable_bytes, "byte"),
 	       cli_count(records, status->durable_records, "record"),
 	       cli_record_durability(status->durability));

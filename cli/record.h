@@ -32,6 +32,7 @@
  * @recorder: options and counters of chario_recorder_run()
  * @requests: number of requests to end that the recorder has been given
  * @err: negative errno that the recorder has ended with, or 0
+ * @begin_bytes: number of bytes that an older part of the recording has
  * @begin_ns: time of the beginning on CLOCK_MONOTONIC
  * @shown_ns: time of the last progress line on CLOCK_MONOTONIC
  */
@@ -52,6 +53,7 @@ struct cli_record {
 	struct chario_recorder recorder;
 	int requests;
 	int err;
+	uint64_t begin_bytes;
 	uint64_t begin_ns;
 	uint64_t shown_ns;
 };
@@ -61,6 +63,10 @@ int cli_record_parse(struct cli *cli, struct cli_record *record);
 
 /* Returns a name such as "flush"; "unknown" for another number. */
 const char *cli_record_durability(uint32_t durability);
+
+/* Returns how many bytes have been recorded per second, without those that were lost. */
+uint64_t cli_record_rate(const struct cli_record *record, const struct chario_stream_status *status,
+			 uint64_t passed_ns);
 
 /* Print the report of a recording, for people or as JSON. */
 void cli_record_print(const struct cli_record *record, const struct chario_stream_status *status,

@@ -35,7 +35,7 @@ static int try_connect(int *fd, const struct local *local, int type)
 {
 	int err;
 
-	*fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	*fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (*fd < 0)
 		return -errno;
 	if (!connect(*fd, (const struct sockaddr *)&local->address, local->bytes))
@@ -46,12 +46,18 @@ static int try_connect(int *fd, const struct local *local, int type)
 	return err;
 }
 
+/* A program that has not accepted earlier connections yet may have no room for one more. */
 static int connect_socket(struct cli_intake *intake, const struct local *local)
 {
-	int err = try_connect(&intake->fd, local, SOCK_STREAM);
+	int err;
 
-	intake->datagrams = err == -EPROTOTYPE;
-	return intake->datagrams ? try_connect(&intake->fd, local, SOCK_SEQPACKET) : err;
+	do {
+		err = try_connect(&intake->fd, local, SOCK_STREAM);
+		intake->datagrams = err == -EPROTOTYPE;
+		if (intake->datagrams)
+			err = try_connect(&intake->fd, local, SOCK_SEQPACKET);
+	} while (err == -EAGAIN && cli_intake_wait_to_retry(intake));
+	return err;
 }
 
 static int bind_socket(struct cli_intake *intake, const struct local *local)
@@ -73,6 +79,10 @@ static int bind_socket(struct cli_intake *intake, const struct local *local)
 	err = -errno;
 	close(intake->fd);
 	intake->fd = -1;
+	/* A symbolic link to nothing is in the way as a socket is. */
+	if (err == -EADDRINUSE && local->path && !lstat(local->path, &status) &&
+	    !S_ISSOCK(status.st_mode))
+		err = -ENOTSOCK;
 	return err;
 }
 
@@ -177,7 +187,7 @@ static bool set_local(struct local *local, const char *path)
 	size_t length = strlen(path);
 
 	*local = (struct local){ .address.sun_family = AF_UNIX };
-	if (!length || length >= sizeof(local->address.sun_path))
+	if (!length)
 		return false;
 	memcpy(local->address.sun_path, path, length);
 	local->bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
@@ -193,6 +203,11 @@ int cli_open_unix(const struct cli *cli, struct cli_intake *intake, const char *
 	struct local local;
 	int err;
 
+	if (strlen(path) >= sizeof(local.address.sun_path))
+		return cli_usage(cli,
+				 "\"%s\" is too long for the path of a socket, which has at most "
+				 "%zu bytes; one that begins in the working directory is shorter",
+				 path, sizeof(local.address.sun_path) - 1);
 	if (!set_local(&local, path))
 		return cli_usage(cli, "\"%s\" is not the path of a socket", path);
 	err = connect_socket(intake, &local);
@@ -201,7 +216,7 @@ int cli_open_unix(const struct cli *cli, struct cli_intake *intake, const char *
 		err = local.path ? remove_dead(cli, &local) : -ENOENT;
 	if (err == -ENOENT)
 		err = bind_socket(intake, &local);
-	return err ? fail_socket(cli, intake, &local, err) : CLI_OK;
+	return err && !intake->ended ? fail_socket(cli, intake, &local, err) : CLI_OK;
 }
 
 void cli_remove_socket(struct cli_intake *intake)

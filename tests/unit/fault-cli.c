@@ -14,6 +14,7 @@
  *	FAULT_MOVE=COMMAND	is run before renameat2() first moves a file
  *	FAULT_MOVED=COMMAND	is run after renameat2() has first moved a file
  *	FAULT_IPV6=1	the kernel has no IPv6
+ *	FAULT_MEMORY=1	there is no memory for the buffers of a recording
  */
 #include <blkid/blkid.h>
 #include <errno.h>
@@ -26,6 +27,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include <chario/stream.h>
 
 #define LEAP_NS 10000000000ULL
 
@@ -44,6 +47,8 @@ int __real_renameat2(int from, const char *path, int to, const char *name, unsig
 int __wrap_renameat2(int from, const char *path, int to, const char *name, unsigned int flags);
 int __real_socket(int family, int type, int protocol);
 int __wrap_socket(int family, int type, int protocol);
+
+__typeof__(chario_stream_open) __real_chario_stream_open, __wrap_chario_stream_open;
 
 static bool failed;
 
@@ -142,4 +147,12 @@ int __wrap_socket(int family, int type, int protocol)
 		return __real_socket(family, type, protocol);
 	errno = EAFNOSUPPORT;
 	return -1;
+}
+
+int __wrap_chario_stream_open(struct chario_store *store, const char *name,
+			      const struct chario_stream_options *options,
+			      struct chario_stream **stream)
+{
+	return getenv("FAULT_MEMORY") ? -ENOMEM :
+					__real_chario_stream_open(store, name, options, stream);
 }

@@ -139,11 +139,29 @@ with socket.socket() as one, socket.socket(type=socket.SOCK_DGRAM) as two:
 # dead PATH: makes a socket that its program leaves behind.
 dead()
 {
-	python3 -c '
+	python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).bind(sys.argv[1])' "$1"
+}
+
+# send WHAT TO TEXT...: by a socket of Python, which knows all kinds.
+send()
+{
+	python3 - "$@" <<'PYTHON'
 import socket
 import sys
-with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
-    one.bind(sys.argv[1])' "$1"
+import time
+
+what, to, *texts = sys.argv[1:]
+family = socket.AF_UNIX if what == "unix" else socket.AF_INET
+with socket.socket(family, socket.SOCK_STREAM if what == "tcp" else socket.SOCK_DGRAM) as sender:
+    for attempt in range(3000):
+        try:
+            sender.connect(("127.0.0.1", int(to)) if what != "unix" else to.replace("@", "\0"))
+            break
+        except OSError:
+            time.sleep(0.01)
+    for text in texts:
+        sender.sendall(text.encode())
+PYTHON
 }
 
 bytes()

@@ -17,6 +17,7 @@ if [ -z "${CHARIO_TEST_RMEM_MAX:-}" ]; then
 else
 	own=yes
 	ip link set lo up
+	ip address add fd00::2 dev lo
 	ip link add other type veth peer name end
 	ip address add 192.0.2.1/24 dev other
 	ip link set end up
@@ -89,7 +90,7 @@ with subprocess.Popen(command, stdin=subprocess.DEVNULL) as recorder:
     recorder.terminate()
 got = subprocess.run([chario, "replay", "a"], stdout=subprocess.PIPE, check=False).stdout.decode()
 print(f"recorded: {got!r}")
-sys.exit(sorted(got) != sorted(wanted))
+sys.exit(recorder.returncode or sorted(got) != sorted(wanted))
 PYTHON
 }
 
@@ -101,7 +102,9 @@ has_ipv6()
 
 format 64M
 gives 0 create a 4M
+ln -s nothing dangling
 while IFS='|' read -r expected from text; do
+	case $from in *LONG) from=${from%LONG}$(printf '%0108d' 0) ;; esac
 	gives "$expected" record --force a --from "$from" :: "$text"
 done <<'TABLE'
 2|udp:x|"x" is not HOST:PORT
@@ -110,6 +113,9 @@ done <<'TABLE'
 2|udp:[::1]|"[::1]" is not HOST:PORT; an IPv6 address stands in brackets
 2|udp:[::1:5000|is not HOST:PORT
 2|udp:[::1]x:5000|is not HOST:PORT
+2|udp:[::1@[ff05::1]:5000|is not HOST:PORT
+2|udp:[::1]x@[ff05::1]:5000|is not HOST:PORT
+2|udp:[]@[ff05::1]:5000|is not HOST:PORT
 2|tcp:x:|is not HOST:PORT
 2|udp::0|"0" is not a port from 1 to 65535
 2|tcp:127.0.0.1:65536|"65536" is not a port from 1 to 65535
@@ -122,9 +128,13 @@ done <<'TABLE'
 1|udp:239.1.1.1%:5000|there is no interface ""
 1|udp:no.such.invalid:5000|cannot find "no.such.invalid"
 1|udp:192.0.2.77:5000|does not have the address
+2|unix:|"" is not the path of a socket
 2|unix:@|"@" is not the path of a socket
 1|unix:no/folder|cannot make the socket
 1|unix:store|"store" is no socket
+1|unix:dangling|"dangling" is no socket
+2|unix:@LONG|is too long for the path of a socket, which has at most 107 bytes
+2|unix:LONG|is too long for the path of a socket, which has at most 107 bytes
 TABLE
 if has_ipv6; then
 	for from in 'udp:[ff02::5678]:5000' 'tcp:[fe80::1]:5000'; do
@@ -156,6 +166,9 @@ if [ $own ]; then
 	hears "udp::$port" a +239.7.7.7%lo 239.7.7.7%lo=b 127.0.0.1=a
 	hears "udp:0.0.0.0:$port" a +239.7.7.7%lo 239.7.7.7%lo=b 127.0.0.1=a
 	hears "udp::$port" a +ff05::77%lo ff05::77%lo=b ::1=a
+	for source in fd00::2 '[fd00::2]'; do
+		hears "udp:$source@[ff05::5678%lo]:$port" a '::1>ff05::5678%lo=b' 'fd00::2>ff05::5678%lo=a'
+	done
 	for group in '[ff02::5678%lo]' '[ff02::5678%1]' '[ff02::5678]%lo' '[ff05::5678%lo]'; do
 		hears "udp:$group:$port" a ff02::5678%other=b ff02::5678%lo=a ff05::5678%other=b ff05::5678%lo=a
 	done
@@ -236,25 +249,6 @@ PYTHON
 	rm socket
 }
 
-# sends TO TEXT: by a socket for datagrams, as soon as there is one.
-sends()
-{
-	python3 - "$@" <<'PYTHON'
-import socket
-import sys
-import time
-
-to, text = sys.argv[1:]
-with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-    for attempt in range(3000):
-        try:
-            sender.sendto(text.encode(), "\0" + to[1:] if to[0] == "@" else to)
-            break
-        except OSError:
-            time.sleep(0.01)
-PYTHON
-}
-
 format 64M
 gives 0 create a 4M
 "$chario" record a --from unix:socket >said 2>&1 &
@@ -265,7 +259,7 @@ wait $recorder
 for path in socket "@chario-test-$$"; do
 	"$chario" record --force a --from "unix:$path" --bytes 3 >said 2>&1 &
 	recorder=$!
-	sends "$path" abc
+	send unix "$path" abc
 	wait $recorder || note "$path: $(cat said)"
 	[ "$("$chario" replay a)" = abc ] || note "$path: not recorded"
 	[ -e "$path" ] && note "$path is left"
@@ -298,7 +292,7 @@ for i in 1 2 3 4 5 6 7 8; do
 	"$chario" record --force "a$i" --from unix:socket --bytes 3 >"said$i" 2>&1 &
 	eval "recorder$i=$!"
 done
-sends socket abc
+send unix socket abc
 ended=0
 for i in 1 2 3 4 5 6 7 8; do
 	eval "wait \$recorder$i" && ended=$((ended + 1))
@@ -319,6 +313,7 @@ import sys
 
 CALLS = (
     ("record --size 4M --bytes 5 cam --from TTY", b"\x03line\n"),
+    ("record --size 4M --bytes 5 in", b"\x03line\n"),
     ("put --bytes 4 TTY new", b"abc\n"),
     ("get area TTY", b""),
     ("replay -o TTY cam", b""),
@@ -328,9 +323,10 @@ CALLS = (
 )
 
 
-def lead(words: list[str], asked: int, answer: int) -> None:
+def lead(words: list[str], asked: int, answer: int, terminal: int) -> None:
     """Lead a session in which one more program answers as long as it lives."""
     os.setsid()
+    os.dup2(terminal, 0)
     if not os.fork():
         os.read(asked, 1)
         os.write(answer, b"alive")
@@ -346,7 +342,7 @@ for words, typed in CALLS:
     answered, answer = os.pipe()
     leader = os.fork()
     if not leader:
-        lead([sys.argv[1], *words.replace("TTY", os.ttyname(slave)).split()], asked, answer)
+        lead([sys.argv[1], *words.replace("TTY", os.ttyname(slave)).split()], asked, answer, slave)
     os.waitpid(leader, 0)
     os.close(answer)
     os.write(ask, b"x")
@@ -355,6 +351,8 @@ for words, typed in CALLS:
         print(f"it has become the controlling terminal: {words}")
 sys.exit(wrong)
 PYTHON
+says '"standard input" is a terminal that takes out or changes some bytes'
+[ "$(grep -c 'stty -F /dev/pts/[0-9]* raw' said)" = 2 ] || note "$(cat said)"
 gives 0 replay cam :: line
 claim "no terminal becomes the controlling terminal of a verb"
 

@@ -60,7 +60,6 @@ int64_t __wrap_chario_sys_deadline(int64_t timeout_ns)
 
 bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns)
 {
-	(void)most_ns;
 	if (deadline_ns <= boot_ns)
 		return false;
 	boot_ns = deadline_ns;
@@ -69,7 +68,6 @@ bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns)
 
 static int take(const struct chario_record *record, void *data)
 {
-	(void)data;
 	if (nr_taken == 8)
 		return -1;
 	taken[nr_taken] = record->sequence;
@@ -79,8 +77,6 @@ static int take(const struct chario_record *record, void *data)
 
 static int step(const struct chario_record *record, int64_t step_ns, int is_sure, void *data)
 {
-	(void)record;
-	(void)data;
 	nr_steps++;
 	nr_sure += is_sure ? 1 : 0;
 	sum_ns += step_ns;
@@ -296,8 +292,7 @@ TEST(test_suspend, "a suspend counts, and sets no clock")
 		asleep_ns = (int64_t)i * 7199 * SECOND;
 		EQUAL(record_at(i, 0), 0);
 	}
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	EQUAL(rig_next(), 0);
 	EQUAL(chario_reader_boottime_ns(rig.reader), BEGIN_NS);
 	EQUAL(chario_reader_seek(rig.reader, 0), 0);
@@ -322,8 +317,7 @@ static void check_room(int64_t step_ns, bool is_served)
 	lab_fill(room.memory, RECORD, 0);
 	EQUAL(chario_stream_commit(rig.stream, &room, RECORD, 0, 0), 0);
 	EQUAL(record_at(1, 0), 0);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	EQUAL(play(CHARIO_PLAYER_PACED, 0, 0), 0);
 	EQUAL(nr_taken, 2);
 	EQUAL(taken_ns[1], 0);

@@ -141,6 +141,18 @@ claim "data that cannot be read or are damaged are told"
 
 format 8M
 gives 0 create cam 4M
+export FAULT_MEMORY=1
+while IFS='|' read -r arguments text advice; do
+	# shellcheck disable=SC2086
+	gives 1 record cam $arguments :: "there is no memory for $text" "raise the limit of locked memory (ulimit -l)$advice"
+	[ "$advice" ] || ! grep -e '--' said || note "said in vain: $(cat said)"
+done <<'TABLE'
+|2 buffers of a segment each, which is|, or make segments (--segment) or records (--record) shorter
+--buffers 8|8 buffers of a segment each, as --buffers asks|, or ask for fewer buffers (--buffers), or make segments (--segment)
+--append|2 buffers of a segment each, which is|
+--append --buffers 8|8 buffers of a segment each, as --buffers asks|, or ask for fewer buffers (--buffers)
+TABLE
+unset FAULT_MEMORY
 dead socket
 faulty FAULT_MOVE='rm socket && echo mine >socket' 1 record --force cam --from unix:socket
 says 'another program has the socket'

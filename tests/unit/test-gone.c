@@ -132,8 +132,6 @@ static int format_device(struct chario_device *device)
 
 static int ignore(const struct chario_finding *finding, void *data)
 {
-	(void)finding;
-	(void)data;
 	return 0;
 }
 

@@ -25,32 +25,6 @@ replays()
 	"$chario" replay "$@" 2>said | cmp -s - "$file" || note "replay $* differs: $(cat said)"
 }
 
-# send WHAT TO TEXT...: by a socket of Python, which knows all kinds.
-send()
-{
-	python3 - "$@" <<'PYTHON'
-import socket
-import sys
-import time
-
-what, to, *texts = sys.argv[1:]
-kinds = {
-    "udp": (socket.AF_INET, socket.SOCK_DGRAM),
-    "tcp": (socket.AF_INET, socket.SOCK_STREAM),
-    "unix": (socket.AF_UNIX, socket.SOCK_DGRAM),
-}
-with socket.socket(*kinds[what]) as sender:
-    for attempt in range(1000):
-        try:
-            sender.connect(("127.0.0.1", int(to)) if what != "unix" else to)
-            break
-        except OSError:
-            time.sleep(0.01)
-    for text in texts:
-        sender.sendall(text.encode())
-PYTHON
-}
-
 # wait_for_socket PORT: until a socket of UDP has it.
 wait_for_socket()
 {
@@ -61,8 +35,7 @@ format 8M
 gives 0 create area 4M
 for arguments in '' 'a b' '--seconds 0 a' '--seconds x a' '--bytes 0 a' '--record 0 a' \
 	'--record 100M a' '--durability often a' '--flush-ms 0 a' '--late-ms x a' \
-	'--segment 5000 a' '--segment 256M a' '--buffers 1 a' '--buffers 65 a' '--from udp:x area' \
-	'--from tcp:127.0.0.1:65536 area' '--from udp::0 area' '--from unix: area'; do
+	'--segment 5000 a' '--segment 256M a' '--buffers 1 a' '--buffers 65 a'; do
 	# shellcheck disable=SC2086
 	gives 2 record $arguments
 done
@@ -182,18 +155,32 @@ says 'ended          as asked'
 head -c 12345 source >part
 replays part cam
 mkfifo pipe
-sleep 60 >pipe &
-sleeper=$!
-"$chario" record --late-ms 600000 cam --force --seconds 0.05 --from pipe >said 2>&1 || note "--seconds: $(cat said)"
-says 'as asked' 'records        0'
-"$chario" record --late-ms 600000 cam2 --size 4M --from pipe >said 2>&1 &
-recorder=$!
-wait_for cam2 $recorder
-sleep 0.1
-kill -s TERM $recorder
-wait $recorder || note "an interrupted recording fails: $(cat said)"
-says 'ended          interrupted'
-kill $sleeper
+# Two programs that listen have no room for one more connection.
+python3 -c '
+import signal, socket
+full = socket.create_server(("127.0.0.1", 0), backlog=0), socket.socket(socket.AF_UNIX)
+full[1].bind("full")
+full[1].listen(0)
+peers = [socket.socket(listener.family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) for listener in full * 4]
+for peer, listener in zip(peers, full * 4):
+    peer.connect_ex(listener.getsockname())
+print(full[0].getsockname()[1], flush=True)
+signal.pause()' >full-port &
+listener=$!
+until [ -s full-port ]; do kill -0 $listener || break; done
+# The recording begins with the connection that is asked for, or before the first that comes.
+for from in "tcp:127.0.0.1:$(cat full-port)" unix:full "tcp::$(free_port)" pipe; do
+	for signal in TERM HUP; do
+		env --default-signal=HUP "$chario" record --late-ms 600000 cam --force --from "$from" >said 2>&1 &
+		until grep -qs '^SigCgt:.*[4-7c-f]...$' /proc/$!/status; do kill -0 $! || break; done
+		kill -s $signal $!
+		wait $! || note "$from $signal: $(cat said)"
+		says 'ended          interrupted' 'records        0'
+	done
+	gives 0 record --late-ms 600000 cam --force --from "$from" --seconds 0.05 :: 'as asked' 'records        0'
+	case $from in unix* | *127*) replays part cam ;; *) replays /dev/null cam ;; esac
+done
+kill $listener
 claim "a recording ends at its limits and at an interrupt"
 
 format 64M
@@ -219,27 +206,40 @@ has records 2 lost_records 1 lost_bytes 5
 says '1 record missing beside the 2 that were read'
 claim "datagrams are records, and what is lost is counted"
 
-# The descriptor decides what a record is, also at standard input.
+# The descriptor decides what a record is, also at standard input; one that listens gets a connection.
 format 64M
-for verb in 'record cam --size 4M --record 1500 --json' 'put - cam --bytes 1500'; do
+while read -r expected records kind verb; do
 	# shellcheck disable=SC2086
-	python3 - "$chario" $verb >said 2>&1 <<'PYTHON'
+	python3 - "$kind" "$chario" $verb >said 2>&1 <<'PYTHON'
 import socket
 import subprocess
 import sys
 
-ours, others = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+kind, *command = sys.argv[1:]
+if kind == "pair":
+    ours, others = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+else:
+    ours = socket.socket(socket.AF_INET if kind == "STREAM" else socket.AF_UNIX, getattr(socket, f"SOCK_{kind}"))
+    ours.bind(("127.0.0.1", 0) if kind == "STREAM" else kind)
+    ours.listen()
+    others = socket.socket(ours.family, ours.type)
+    others.connect(ours.getsockname())
 for _ in range(10):
     others.send(bytes(1000))
 others.close()
-sys.exit(subprocess.run(sys.argv[1:], stdin=ours).returncode)
+sys.exit(subprocess.run(command, stdin=ours).returncode)
 PYTHON
 	status=$?
-	case $verb in
-	record*) has records 10 bytes 10000 lost_records 0 ;;
-	*) [ $status = 1 ] || note "put takes datagrams: $(cat said)" ;;
-	esac
-done
+	[ $status = "$expected" ] || note "$kind $verb: $status, not $expected: $(cat said)"
+	[ "$records" = 0 ] || has records "$records" bytes 10000 lost_records 0
+done <<'TABLE'
+0 10 pair record a --size 4M --record 1500 --json
+0 10 SEQPACKET record b --size 4M --record 1500 --seconds 60 --json
+0 7 STREAM record c --size 4M --record 1500 --seconds 60 --json
+1 0 pair put - a --bytes 1500
+3 0 pair record d --size 4M --record 500
+TABLE
+says 'data           0 bytes (0 B, 0 B/s)' 'lost           10 records, 10000 bytes'
 # Not everybody may read the log of the kernel.
 if head -c 0 </dev/kmsg 2>/dev/null; then
 	gives 0 record log --size 4M --late-ms 600000 --from /dev/kmsg --record 8k --seconds 0.05
@@ -437,6 +437,21 @@ says 'Is a directory'
 "$chario" record cam --force <&- >said 2>&1 && note "a closed input is recorded"
 says 'cannot read "standard input"'
 "$chario" record cam --force 0>other >said 2>&1 && note "an output is recorded"
+head -c 5 source | "$chario" put - half --bytes 10000000 2>/dev/null
+for append in '' --append; do
+	gives 1 record half $append :: 'holds a file of chario put, or a part of one' '--force records over it'
+	! grep -e --append said || note "--append is advised"
+done
+# A source that cannot be read leaves no new area behind.
+for family in INET UNIX; do
+	python3 -c "import socket, subprocess, sys
+sys.exit(subprocess.run(sys.argv[1:], stdin=socket.socket(socket.AF_$family)).returncode)" \
+		"$chario" record new --size 4M --seconds 60 >said 2>&1
+	[ $? = 1 ] || note "an unconnected socket: $(cat said)"
+	says 'is a socket without a connection' 'or have it listen'
+done
+gives 1 record new --size 4M --from /proc/self/mem :: 'cannot read "/proc/self/mem"' 'the source failed'
+gives 1 stat --store store new
 replays source cam
 claim "errors of recordings say what to do"
 

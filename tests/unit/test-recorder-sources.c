@@ -6,9 +6,11 @@
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include "recorder-rig.h"
 #include "stream/source.h"
@@ -70,8 +72,7 @@ TEST(test_units, "datagrams and packets are records")
 	for (uint64_t i = 0; i < WHOLE_MAKERS; i++) {
 		EQUAL(makers[i](), 0);
 		EQUAL(give(i * 10, i * 10 + 10), 0);
-		EQUAL(run(), 0);
-		EQUAL(recorder.end, CHARIO_RECORDER_LIMIT);
+		ENDS(0, CHARIO_RECORDER_LIMIT);
 		EQUAL(recorder.gaps, 0);
 	}
 	CHECK(rig_holds(0, WHOLE_MAKERS * 10));
@@ -89,8 +90,7 @@ TEST(test_odd_units, "datagrams that are too long or empty")
 		EQUAL(send(ends[1], memory, 0, 0), makers[i] == make_packets ? -1 : 0);
 		EQUAL(write(ends[1], memory, RECORD + 1), RECORD + 1);
 		EQUAL(give(1, 2), 0);
-		EQUAL(run(), 0);
-		EQUAL(recorder.end, CHARIO_RECORDER_LIMIT);
+		ENDS(0, CHARIO_RECORDER_LIMIT);
 		EQUAL(recorder.gaps, 1);
 		EQUAL(rig_look(), 0);
 		EQUAL(rig.status.records, 2 * (i + 1));
@@ -103,7 +103,6 @@ static int give_packets(const struct chario_recorder *now, void *data)
 {
 	static const char memory[RECORD + 1];
 
-	(void)data;
 	if (now->taken_bytes != RECORD)
 		return 0;
 	return fcntl(ends[1], F_SETFL, O_DIRECT) ||
@@ -117,8 +116,7 @@ TEST(test_later_packets, "packets behind bytes of a pipe")
 	recorder.limit_bytes = 3 * RECORD;
 	EQUAL(make_pipe(), 0);
 	EQUAL(give(0, 1), 0);
-	EQUAL(run(), 0);
-	EQUAL(recorder.end, CHARIO_RECORDER_LIMIT);
+	ENDS(0, CHARIO_RECORDER_LIMIT);
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.records, 2);
 	EQUAL(rig.status.lost_records, 1);
@@ -149,13 +147,11 @@ TEST(test_end_of_datagrams, "datagrams end with the peer")
 	EQUAL(send(ends[1], "", 0, 0), 0);
 	EQUAL(give(0, 5), 0);
 	end_source();
-	EQUAL(run(), 0);
-	EQUAL(recorder.end, CHARIO_RECORDER_SOURCE);
+	ENDS(0, CHARIO_RECORDER_SOURCE);
 	EQUAL(make_udp(), 0);
 	/* It reports that the socket has no peer, and shuts it down. */
 	EQUAL(shutdown(ends[0], SHUT_RD), -1);
-	EQUAL(run(), 0);
-	EQUAL(recorder.end, CHARIO_RECORDER_SOURCE);
+	ENDS(0, CHARIO_RECORDER_SOURCE);
 	CHECK(rig_holds(0, 5));
 }
 
@@ -166,10 +162,8 @@ TEST(test_events, "events of a device are records")
 	recorder.limit_bytes = 8;
 	drop_source();
 	ends[0] = eventfd(1, EFD_CLOEXEC);
-	EQUAL(run(), 0);
-	EQUAL(recorder.end, CHARIO_RECORDER_LIMIT);
+	ENDS(0, CHARIO_RECORDER_LIMIT);
 	EQUAL(rig_wait(), 0);
-	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.records, 1);
 	EQUAL(rig.status.bytes, 8);
 }
@@ -253,8 +247,6 @@ TEST(test_descriptors, "descriptors that come with a datagram")
 
 static int stop_at_durable(const struct chario_recorder *now, void *data)
 {
-	(void)now;
-	(void)data;
 	return !rig_look() && rig.status.durable_records ? STOPPED : 0;
 }
 
@@ -271,8 +263,7 @@ TEST(test_empty_datagram, "an empty datagram delays no record")
 	recorder.limit_ns = 5000000000;
 	EQUAL(give(0, 1), 0);
 	EQUAL(send(ends[1], "", 0, 0), 0);
-	EQUAL(run(), STOPPED);
-	EQUAL(recorder.end, CHARIO_RECORDER_STOPPED);
+	ENDS(STOPPED, CHARIO_RECORDER_STOPPED);
 	CHECK(rig_holds(0, 1));
 }
 
@@ -303,9 +294,33 @@ TEST(test_losses, "losses that no later datagram reports")
 
 static int stop(const struct chario_recorder *now, void *data)
 {
-	(void)now;
-	(void)data;
 	return STOPPED;
+}
+
+static void flood(int number)
+{
+	give(0, 50);
+}
+
+/* Datagrams come while a signal ends the wait for them: what is lost of them lies behind the others. */
+TEST(test_interrupted_wait, "losses lie behind datagrams that wait at a signal")
+{
+	const struct sigaction action = { .sa_handler = flood };
+	const struct itimerval soon = { .it_value.tv_usec = 10000 };
+	const int least = 1;
+
+	EQUAL(make_udp(), 0);
+	EQUAL(setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
+	recorder.flags = CHARIO_RECORDER_DRAIN;
+	recorder.progress = stop;
+	EQUAL(sigaction(SIGALRM, &action, NULL), 0);
+	EQUAL(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	EQUAL(run(), STOPPED);
+	signal(SIGALRM, SIG_DFL);
+	EQUAL(rig_look(), 0);
+	CHECK(rig.status.lost_records);
+	EQUAL(rig.status.records + rig.status.lost_records, 50);
+	CHECK(rig_holds(0, rig.status.records));
 }
 
 /* What waits when a recorder ends, by its function or in time, is taken. */
@@ -319,8 +334,7 @@ TEST(test_drain, "a drain takes what waits in the kernel")
 		recorder.limit_ns = stops ? 0 : 1;
 		EQUAL(makers[i % ALL_MAKERS](), 0);
 		EQUAL(give(i * 10, i * 10 + 10), 0);
-		EQUAL(run(), stops ? STOPPED : 0);
-		EQUAL(recorder.end, stops ? CHARIO_RECORDER_STOPPED : CHARIO_RECORDER_LIMIT);
+		ENDS(stops ? STOPPED : 0, stops ? CHARIO_RECORDER_STOPPED : CHARIO_RECORDER_LIMIT);
 		EQUAL(recorder.taken_bytes, 10 * RECORD);
 	}
 	CHECK(rig_holds(0, 20 * ALL_MAKERS));
@@ -328,8 +342,6 @@ TEST(test_drain, "a drain takes what waits in the kernel")
 
 static int stop_twice(const struct chario_recorder *now, void *data)
 {
-	(void)now;
-	(void)data;
 	return STOPPED + (++calls > 1);
 }
 
@@ -342,8 +354,7 @@ TEST(test_abandon, "what waits is counted if a drain is ended")
 		calls = 0;
 		EQUAL(makers[i](), 0);
 		EQUAL(give(0, 10), 0);
-		EQUAL(run(), STOPPED + 1);
-		EQUAL(recorder.end, CHARIO_RECORDER_STOPPED);
+		ENDS(STOPPED + 1, CHARIO_RECORDER_STOPPED);
 		EQUAL(recorder.gaps, 1);
 		EQUAL(rig_look(), 0);
 		EQUAL(rig.status.records, 2 * (i + 1));
@@ -386,8 +397,7 @@ TEST(test_endless, "a drain of a source that goes on ends")
 	EQUAL(recorder.taken_bytes, 11 * RECORD);
 	EQUAL(make_udp(), 0);
 	EQUAL(give(0, 10), 0);
-	EQUAL(run(), STOPPED);
-	EQUAL(recorder.end, CHARIO_RECORDER_STOPPED);
+	ENDS(STOPPED, CHARIO_RECORDER_STOPPED);
 }
 
 static int make_tcp(void)
@@ -424,7 +434,6 @@ static bool fill_error_queue(void)
 /* Stops if @data is set, and gives up if the recorder goes on for ever. */
 static int stop_or_give_up(const struct chario_recorder *now, void *data)
 {
-	(void)now;
 	return ++calls > 1000 ? (int)calls : data ? STOPPED : 0;
 }
 

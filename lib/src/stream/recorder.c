@@ -146,6 +146,21 @@ static void take_error(struct recorder_loop *loop)
 		chario_recorder_stop(loop, CHARIO_RECORDER_READ, err);
 }
 
+/*
+ * Count the losses that no datagram has reported yet.  Datagrams that came after the poll, such
+ * as while a signal ended it, lie before the losses, and are taken first.
+ */
+static void lose_dropped(struct recorder_loop *loop)
+{
+	uint32_t counted = loop->source.dropped;
+	uint64_t records = chario_source_find_dropped(&loop->source);
+
+	if (records && is_readable(loop))
+		loop->source.dropped = counted;
+	else
+		chario_recorder_lose(loop, records, 0);
+}
+
 /* Read the source, or find that it has nothing more to give. */
 static void attend(struct recorder_loop *loop, short events)
 {
@@ -158,7 +173,7 @@ static void attend(struct recorder_loop *loop, short events)
 	else if (events)
 		chario_recorder_take(loop);
 	else
-		chario_recorder_lose(loop, chario_source_find_dropped(&loop->source), 0);
+		lose_dropped(loop);
 }
 
 static void turn(struct recorder_loop *loop)
