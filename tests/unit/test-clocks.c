@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recordings whose clock is set while they are made: their pace, ranges of times, and places
- * of times.  The linker leads the clocks and the naps of the library to this file.
+ * Recordings whose clock is set while they are made, and their pace.  The linker leads the
+ * clocks and the naps of the library to this file.
  */
 #include <chario/player.h>
 
@@ -244,48 +244,6 @@ TEST(test_pace, "a clock that is set does not change the pace")
 	}
 }
 
-/* All records of a range of times are given, wherever they lie, and no others. */
-TEST(test_range, "records of a range of times are given")
-{
-	for (size_t i = 0; i < 25 * NR_TRACKS; i++) {
-		const struct track *track = &tracks[i / 25];
-		int64_t from = track->clocks[i / 5 % 5], until = track->clocks[i % 5];
-		unsigned int count = 0;
-
-		if (i % 25 == 0)
-			EQUAL(record(track), 0);
-		EQUAL(chario_reader_seek(rig.reader, 0), 0);
-		EQUAL(play(0, from, until), 0);
-		for (uint64_t j = 0; j < 5; j++)
-			if (track->clocks[j] >= from && (!until || track->clocks[j] <= until))
-				EQUAL(taken[count++], j);
-		EQUAL(nr_taken, count);
-		EQUAL(player.missing, 0);
-	}
-}
-
-/* The place of a time is the record of the earliest time that is not before it. */
-TEST(test_seek, "the place of a time is found")
-{
-	for (size_t i = 0; i < 10 * NR_TRACKS; i++) {
-		const struct track *track = &tracks[i / 10];
-		int64_t goal = track->clocks[i % 10 / 2] + (int64_t)i % 2, best = INT64_MAX;
-		uint64_t wanted = 5;
-
-		if (i % 10 == 0)
-			EQUAL(record(track), 0);
-		for (uint64_t j = 0; j < 5; j++) {
-			if (track->clocks[j] < goal || track->clocks[j] >= best)
-				continue;
-			wanted = j;
-			best = track->clocks[j];
-		}
-		EQUAL(chario_reader_seek_time(rig.reader, (uint64_t)(goal * SECOND)), 0);
-		EQUAL(rig_next(), wanted == 5 ? -ENODATA : 0);
-		EQUAL(rig.record.sequence, wanted);
-	}
-}
-
 /* While the machine sleeps, the time that is not set goes on, and nobody has set the other. */
 TEST(test_suspend, "a suspend counts, and sets no clock")
 {
@@ -343,50 +301,6 @@ TEST(test_room, "a clock may be set while room is out")
 
 	for (size_t i = 0; i < 2 * sizeof(steps) / sizeof(steps[0]) && !tap_failed; i++)
 		check_room(steps[i / 2], i % 2);
-}
-
-/* Have a recording look like one of the first release, which had no times in its batches. */
-static void forget_times(void)
-{
-	unsigned char *area = rig.disk->image + lab_area_offset(rig.store);
-
-	for (uint64_t at = 0; at < RIG_BYTES; at += CHARIO_DISK_BLOCK) {
-		struct chario_disk_batch *batch = (void *)(area + at);
-
-		if (batch->magic != CHARIO_DISK_BATCH_MAGIC)
-			continue;
-		batch->flags &= ~(CHARIO_DISK_BATCH_TIMES | CHARIO_DISK_BATCH_STEADY);
-		batch->seal = 0;
-		chario_disk_batch_sign(batch);
-	}
-}
-
-/*
- * A long recording in a ring, whose clock goes back every so many records, is searched with
- * few reads; one of the first release header by header.
- */
-TEST(test_long, "times that go back are searched, also of the first release")
-{
-	const uint64_t records = 7 * RIG_SLOTS, turn = 50;
-	struct chario_stream_options options = rig_small;
-
-	options.flags = CHARIO_STREAM_RING;
-	EQUAL(rig_open(&options), 0);
-	for (uint64_t i = 0; i < records; i++)
-		EQUAL(record_at(i, (int64_t)(1000 * (i / turn % 2 + 1) + i) * SECOND), 0);
-	EQUAL(rig_close(), 0);
-	for (unsigned int i = 0; i < 2; i++) {
-		EQUAL(rig_open_reader(), 0);
-		for (uint64_t j = records - 6 * (RIG_SLOTS - 2); j < records; j++) {
-			const uint64_t time = 1000 * (j / turn % 2 + 1) + j;
-
-			EQUAL(chario_reader_seek_time(rig.reader, time * SECOND), 0);
-			EQUAL(rig_next(), 0);
-			EQUAL(rig.record.sequence, j);
-		}
-		rig_close_reader();
-		forget_times();
-	}
 }
 
 TEST_MAIN(before, rig_end)
