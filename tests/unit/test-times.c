@@ -67,6 +67,8 @@ static const struct shape shapes[] = {
 	  .steps = { { 1000, 10, 5 }, { 500, 0, 1 }, { 2000, 10, 5 }, { 510, 0, 1 } }, .part = 6 },
 	{ "back before a missing segment", .steps = { { 50000, 10, 5 }, { 10000, 10, 7 } },
 	  .gone = 3, .gone_to = 4 },
+	{ "back in a missing segment", .steps = { { 50000, 10, 6 }, { 10000, 10, 6 } }, .gone = 3,
+	  .gone_to = 4 },
 	{ "missing data", .steps = { { 1000, 10, 14 } }, .gone = 3, .gone_to = 4, .from = 200 },
 	{ "missing segments", .steps = { { 1000, 10, 18 }, { 500, 10, 2 } }, .gone = 4,
 	  .gone_to = 7 },
@@ -143,7 +145,7 @@ static int side_of(uint64_t at_ns, uint64_t from_ns, uint64_t until_ns)
 
 /*
  * Count the missing records of a range, or at most those between records that are not all on one
- * side of it.
+ * side of it, or between which the clock was set back.
  */
 static uint64_t count_missing(uint64_t from_ns, uint64_t until_ns, bool is_most)
 {
@@ -153,7 +155,8 @@ static uint64_t count_missing(uint64_t from_ns, uint64_t until_ns, bool is_most)
 		uint64_t end = i < nr_given ? given[i].sequence : nr_made;
 		uint64_t at_ns = i < nr_given ? given[i].time_ns : UINT64_MAX;
 		int side = side_of(at_ns, from_ns, until_ns);
-		bool is_beside = side && side == side_of(last_ns, from_ns, until_ns);
+		bool is_beside = side && side == side_of(last_ns, from_ns, until_ns) &&
+				 !chario_disk_turns(last_ns, at_ns);
 
 		for (; next < end; next++)
 			if (made[next] &&
