@@ -42,7 +42,8 @@ struct shape {
 	const char *name;
 	struct steps steps[6];
 	bool is_steady; /* the times are those of the clock, not the producer's */
-	uint64_t part, room; /* records before which one begins, and one is given back; or 0 */
+	uint64_t part, room; /* records before which one begins, and one is taken; or 0 */
+	uint64_t late; /* time of the record that the room gets behind the next; 0 for none */
 	uint64_t gone, gone_to; /* segments that are destroyed, from one up to before another */
 	uint32_t from; /* byte from which on they are */
 };
@@ -73,10 +74,24 @@ static const struct shape shapes[] = {
 	{ "missing segments", .steps = { { 1000, 10, 18 }, { 500, 10, 2 } }, .gone = 4,
 	  .gone_to = 7 },
 	{ "missing from the beginning", .steps = { { 1000, 10, 8 } }, .gone_to = 2 },
-	{ "a room given back", .steps = { { 1000, 10, 12 } }, .room = 6 },
+	{ "committed late", .steps = { { 1000, 1, 4 }, { 1060, 10, 6 } }, .room = 3, .late = 1050 },
+	{ "committed late, back", .steps = { { 900, 10, 3 }, { 1000, 0, 1 }, { 600, 10, 8 } },
+	  .room = 3, .late = 500 },
+	{ "back by over a second at an earlier part",
+	  .steps = { { 1000, 10, 10 },
+		     { 1100, 0, 1 },
+		     { 1095, 0, 1 },
+		     { 1092, 1, 2 },
+		     { 1085, 1, 3 },
+		     { 1096, 10, 2 } },
+	  .part = 14 },
+	{ "a room given back", .steps = { { 1000, 20, 12 } }, .room = 6 },
 };
 
 #define NR_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+
+/* Flags of the recordings. */
+static uint32_t flags;
 
 /* The times by number of all records that were made, and those that a reader gives. */
 static uint64_t made[RECORDS];
@@ -91,21 +106,25 @@ static int take(const struct chario_record *record, void *data)
 	return 0;
 }
 
-static int write_at(uint64_t tenths, bool is_steady, bool has_room)
+static int write_at(const struct shape *shape, uint64_t tenths, bool has_room)
 {
 	struct chario_stream_room room;
 	unsigned char memory[HALF];
-	int err = has_room ? rig_get(1, &room) : 0;
+	int err = has_room ? rig_get(HALF, &room) : 0;
 
+	made[nr_made] = shape->late;
 	nr_made += has_room;
 	made[nr_made] = tenths;
 	lab_fill(memory, HALF, nr_made++);
-	time_ns = (is_steady ? tenths : 10) * TENTH;
+	time_ns = (shape->is_steady ? tenths : 10) * TENTH;
 	boot_ns += SECOND;
 	err = err   ?:
-		      chario_stream_write(rig.stream, memory, HALF, is_steady ? 0 : tenths * TENTH,
-					  0, -1);
-	return err || !has_room ? err : chario_stream_commit(rig.stream, &room, 0, 0, 0);
+		      chario_stream_write(rig.stream, memory, HALF,
+					  shape->is_steady ? 0 : tenths * TENTH, 0, -1);
+	if (err || !has_room)
+		return err;
+	return chario_stream_commit(rig.stream, &room, shape->late ? HALF : 0, shape->late * TENTH,
+				    0);
 }
 
 /* Record a shape, damage it, and read all that is left. */
@@ -118,14 +137,15 @@ static int make(const struct shape *shape)
 
 	nr_made = nr_given = 0;
 	memset(made, 0, sizeof(made));
+	options.flags = flags;
 	err = rig_open(&options);
-	options.flags = CHARIO_STREAM_APPEND;
+	options.flags |= CHARIO_STREAM_APPEND;
 	for (const struct steps *steps = shape->steps; steps < shape->steps + 6; steps++)
 		for (uint64_t i = 0; i < steps->records && !err; i++, n++) {
 			if (n && n == shape->part)
-				err = rig_wait() ?: rig_close() ?: rig_open(&options);
+				err = rig_close() ?: rig_open(&options);
 			err = err   ?:
-				      write_at(steps->from + i * steps->step, shape->is_steady,
+				      write_at(shape, steps->from + i * steps->step,
 					       n && n == shape->room);
 		}
 	/* The end has a segment of its own, with the time of the clock. */
@@ -252,6 +272,9 @@ TEST(test_shapes, "ranges and places of times are found, whatever is missing")
 	for (size_t i = 0; i < 2 * NR_SHAPES; i++) {
 		const struct shape *shape = &shapes[i / 2];
 
+		/* The headers of the first release tell no times inside segments. */
+		if (i % 2 && (shape->part || shape->room))
+			continue;
 		printf("# %s%s\n", shape->name, i % 2 ? ", of the first release" : "");
 		EQUAL(make(shape), 0);
 		if (i % 2)
@@ -267,11 +290,13 @@ TEST(test_shapes, "ranges and places of times are found, whatever is missing")
 	}
 }
 
+/* Where data have no checksum, a read behind that of the data may fail as well. */
 TEST(test_errors, "ranges of times are found in spite of errors")
 {
+	flags = CHARIO_STREAM_RING | CHARIO_STREAM_NO_CRC;
 	EQUAL(make(&shapes[NR_SHAPES - 1]), 0);
 	for (fault = (struct log_fault){ .times = 1 }; fault.after < 100; fault.after++) {
-		CHECK(is_range_right(made[10] * TENTH, 0));
+		CHECK(is_range_right(made[9] * TENTH, 0));
 		CHECK(is_range_right(0, made[1] * TENTH));
 	}
 }
