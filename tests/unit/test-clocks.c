@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recordings whose clock is set while they are made: their pace, ranges of times, and places
- * of times.  The linker leads the clocks and the naps of the library to this file.
+ * Recordings whose clock is set while they are made, and their pace.  The linker leads the
+ * clocks and the naps of the library to this file.
  */
 #include <chario/player.h>
 
@@ -110,77 +110,33 @@ struct track {
 };
 
 static const struct track tracks[] = {
-	{ "never",
-	  true,
-	  { Y2026, Y2026 + 1, Y2026 + 2, Y2026 + 3, Y2026 + 4 },
-	  0,
-	  { 0, 1, 2, 3, 4 },
-	  0,
-	  0 },
-	{ "ahead",
-	  true,
-	  { Y2000, Y2000 + 1, Y2026, Y2026 + 1, Y2026 + 2 },
-	  0,
-	  { 0, 1, 2, 3, 4 },
-	  1,
-	  1 },
-	{ "back",
-	  true,
-	  { Y2035, Y2035 + 1, Y2026, Y2026 + 1, Y2026 + 2 },
-	  0,
-	  { 0, 1, 2, 3, 4 },
-	  1,
-	  1 },
-	{ "minutes",
-	  true,
-	  { Y2026, Y2026 - 120, Y2026 - 119, Y2026 + 90, Y2026 + 91 },
-	  0,
-	  { 0, 1, 2, 3, 4 },
-	  2,
-	  2 },
-	{ "leap second",
-	  true,
-	  { Y2026, Y2026 + 1, Y2026 + 1, Y2026 + 2, Y2026 + 3 },
-	  0,
-	  { 0, 1, 2, 3, 4 },
-	  1,
-	  1 },
-	{ "at 1970", true, { 1, 2, 0, 1, Y2026 }, 0, { 0, 1, 2, 3, 4 }, 2, 2 },
-	{ "start",
-	  true,
-	  { Y2026, Y2026 + 1, Y2026 + 60, Y2026 + 61, Y2026 + 62 },
-	  2,
-	  { 0, 1, 60, 61, 62 },
-	  0,
-	  0 },
-	{ "start with a wrong clock",
-	  true,
-	  { Y2026, Y2026 + 1, Y2000, Y2000 + 1, Y2026 + 2 },
-	  2,
-	  { 0, 1, 1, 2, 3 },
-	  2,
-	  1 },
-	{ "producer, ahead",
-	  false,
-	  { Y2000, Y2000 + 1, Y2026, Y2026 + 1, Y2026 + 2 },
-	  0,
-	  { 0, 1, 1, 2, 3 },
-	  1,
-	  0 },
-	{ "producer, back",
-	  false,
-	  { Y2035, Y2035 + 1, Y2026, Y2026 + 1, Y2026 + 2 },
-	  0,
-	  { 0, 1, 1, 2, 3 },
-	  1,
-	  0 },
-	{ "producer, equal",
-	  false,
-	  { Y2026, Y2026, Y2026, Y2026 + 1, Y2026 + 1 },
-	  0,
-	  { 0, 0, 0, 1, 1 },
-	  0,
-	  0 },
+	{ "never", .is_steady = true,
+	  .clocks = { Y2026, Y2026 + 1, Y2026 + 2, Y2026 + 3, Y2026 + 4 },
+	  .wanted = { 0, 1, 2, 3, 4 } },
+	{ "ahead", .is_steady = true, .clocks = { Y2000, Y2000 + 1, Y2026, Y2026 + 1, Y2026 + 2 },
+	  .wanted = { 0, 1, 2, 3, 4 }, .steps = 1, .sure = 1 },
+	{ "back", .is_steady = true, .clocks = { Y2035, Y2035 + 1, Y2026, Y2026 + 1, Y2026 + 2 },
+	  .wanted = { 0, 1, 2, 3, 4 }, .steps = 1, .sure = 1 },
+	{ "minutes", .is_steady = true,
+	  .clocks = { Y2026, Y2026 - 120, Y2026 - 119, Y2026 + 90, Y2026 + 91 },
+	  .wanted = { 0, 1, 2, 3, 4 }, .steps = 2, .sure = 2 },
+	{ "leap second", .is_steady = true,
+	  .clocks = { Y2026, Y2026 + 1, Y2026 + 1, Y2026 + 2, Y2026 + 3 },
+	  .wanted = { 0, 1, 2, 3, 4 }, .steps = 1, .sure = 1 },
+	{ "at 1970", .is_steady = true, .clocks = { 1, 2, 0, 1, Y2026 },
+	  .wanted = { 0, 1, 2, 3, 4 }, .steps = 2, .sure = 2 },
+	{ "start", .is_steady = true,
+	  .clocks = { Y2026, Y2026 + 1, Y2026 + 60, Y2026 + 61, Y2026 + 62 }, .part_from = 2,
+	  .wanted = { 0, 1, 60, 61, 62 } },
+	{ "start with a wrong clock", .is_steady = true,
+	  .clocks = { Y2026, Y2026 + 1, Y2000, Y2000 + 1, Y2026 + 2 }, .part_from = 2,
+	  .wanted = { 0, 1, 1, 2, 3 }, .steps = 2, .sure = 1 },
+	{ "producer, ahead", .clocks = { Y2000, Y2000 + 1, Y2026, Y2026 + 1, Y2026 + 2 },
+	  .wanted = { 0, 1, 1, 2, 3 }, .steps = 1 },
+	{ "producer, back", .clocks = { Y2035, Y2035 + 1, Y2026, Y2026 + 1, Y2026 + 2 },
+	  .wanted = { 0, 1, 1, 2, 3 }, .steps = 1 },
+	{ "producer, equal", .clocks = { Y2026, Y2026, Y2026, Y2026 + 1, Y2026 + 1 },
+	  .wanted = { 0, 0, 0, 1, 1 } },
 };
 
 #define NR_TRACKS (sizeof(tracks) / sizeof(tracks[0]))
@@ -240,48 +196,6 @@ TEST(test_pace, "a clock that is set does not change the pace")
 	}
 }
 
-/* All records of a range of times are given, wherever they lie, and no others. */
-TEST(test_range, "records of a range of times are given")
-{
-	for (size_t i = 0; i < 25 * NR_TRACKS; i++) {
-		const struct track *track = &tracks[i / 25];
-		int64_t from = track->clocks[i / 5 % 5], until = track->clocks[i % 5];
-		unsigned int count = 0;
-
-		if (i % 25 == 0)
-			EQUAL(record(track), 0);
-		EQUAL(chario_reader_seek(rig.reader, 0), 0);
-		EQUAL(play(0, from, until), 0);
-		for (uint64_t j = 0; j < 5; j++)
-			if (track->clocks[j] >= from && (!until || track->clocks[j] <= until))
-				EQUAL(taken[count++], j);
-		EQUAL(nr_taken, count);
-		EQUAL(player.missing, 0);
-	}
-}
-
-/* The place of a time is the record of the earliest time that is not before it. */
-TEST(test_seek, "the place of a time is found")
-{
-	for (size_t i = 0; i < 10 * NR_TRACKS; i++) {
-		const struct track *track = &tracks[i / 10];
-		int64_t goal = track->clocks[i % 10 / 2] + (int64_t)i % 2, best = INT64_MAX;
-		uint64_t wanted = 5;
-
-		if (i % 10 == 0)
-			EQUAL(record(track), 0);
-		for (uint64_t j = 0; j < 5; j++) {
-			if (track->clocks[j] < goal || track->clocks[j] >= best)
-				continue;
-			wanted = j;
-			best = track->clocks[j];
-		}
-		EQUAL(chario_reader_seek_time(rig.reader, (uint64_t)(goal * SECOND)), 0);
-		EQUAL(rig_next(), wanted == 5 ? -ENODATA : 0);
-		EQUAL(rig.record.sequence, wanted);
-	}
-}
-
 /* While the machine sleeps, the time that is not set goes on, and nobody has set the other. */
 TEST(test_suspend, "a suspend counts, and sets no clock")
 {
@@ -337,50 +251,6 @@ TEST(test_room, "a clock may be set while room is out")
 
 	for (size_t i = 0; i < 2 * sizeof(steps) / sizeof(steps[0]) && !tap_failed; i++)
 		check_room(steps[i / 2], i % 2);
-}
-
-/* Have a recording look like one of the first release, which had no times in its batches. */
-static void forget_times(void)
-{
-	unsigned char *area = rig.disk->image + lab_area_offset(rig.store);
-
-	for (uint64_t at = 0; at < RIG_BYTES; at += CHARIO_DISK_BLOCK) {
-		struct chario_disk_batch *batch = (void *)(area + at);
-
-		if (batch->magic != CHARIO_DISK_BATCH_MAGIC)
-			continue;
-		batch->flags &= ~(CHARIO_DISK_BATCH_TIMES | CHARIO_DISK_BATCH_STEADY);
-		batch->seal = 0;
-		chario_disk_batch_sign(batch);
-	}
-}
-
-/*
- * A long recording in a ring, whose clock goes back every so many records, is searched with
- * few reads; one of the first release header by header.
- */
-TEST(test_long, "times that go back are searched, also of the first release")
-{
-	const uint64_t records = 7 * RIG_SLOTS, turn = 50;
-	struct chario_stream_options options = rig_small;
-
-	options.flags = CHARIO_STREAM_RING;
-	EQUAL(rig_open(&options), 0);
-	for (uint64_t i = 0; i < records; i++)
-		EQUAL(record_at(i, (int64_t)(1000 * (i / turn % 2 + 1) + i) * SECOND), 0);
-	EQUAL(rig_close(), 0);
-	for (unsigned int i = 0; i < 2; i++) {
-		EQUAL(rig_open_reader(), 0);
-		for (uint64_t j = records - 6 * (RIG_SLOTS - 2); j < records; j++) {
-			const uint64_t time = 1000 * (j / turn % 2 + 1) + j;
-
-			EQUAL(chario_reader_seek_time(rig.reader, time * SECOND), 0);
-			EQUAL(rig_next(), 0);
-			EQUAL(rig.record.sequence, j);
-		}
-		rig_close_reader();
-		forget_times();
-	}
 }
 
 TEST_MAIN(before, rig_end)

@@ -113,7 +113,8 @@ typedef int chario_player_step(const struct chario_record *record, int64_t step_
  * @records: number of records given
  * @bytes: bytes of their data
  * @missing: number of records missing before, between and behind the records read, as
- *	&struct chario_record counts them
+ *	&struct chario_record counts them; those between two records that are both too early, or
+ *	both too late, count only if the clock was set back between the two
  * @errors: number of errors
  * @from_ns: time in nanoseconds since 1970; records of an earlier time are not given
  * @step: function that is told where the clock was set, or NULL

@@ -228,11 +228,13 @@ int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records);
  *
  * The next record is the first of that time or later.  If the clock was set back while the
  * recording was made, it is the one, of those of that time or later, whose time is the
- * earliest.  Records behind it follow in the order in which they were recorded, whatever
- * their times are.
+ * earliest.  Times that go back by no more than a second, as those of video do, are out of
+ * order, but of a clock that was not set back.  Records behind it follow in the order in which
+ * they were recorded, whatever their times are.
  *
- * The call makes binary searches: over segments, and over the runs of times that do not go
- * back.  In a recording of the first release it reads the headers of all segments.
+ * The call makes binary searches over segments, up to a second before the time and up to each
+ * place where the clock was set back, and reads on from there.  In a recording of the first
+ * release it reads the headers of all segments.
  *
  * Context: may sleep.
  * Return: 0; -ESTALE, see chario_reader_next(); or an error of pread(2).

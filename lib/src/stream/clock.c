@@ -60,6 +60,7 @@ void chario_stream_begin_clock(struct chario_stream *stream)
 {
 	stream->clock.coarse_ns = measure_coarse();
 	stream->clock.offset_ns = measure_offset();
+	stream->clock.earliest_ns = UINT64_MAX;
 }
 
 /* After a suspend the coarse clocks differ as well, but the clock has not been set. */
@@ -87,16 +88,47 @@ static bool is_near(const struct chario_batch *batch, uint64_t time_ns)
 	return ns < NEAR_NS;
 }
 
+/* Returns whether it is known that no room is out: all batches but the newest are complete. */
+static bool has_no_room_out(const struct chario_stream *stream, const struct chario_batch *batch)
+{
+	uint64_t newest = stream->tail - 1;
+
+	return stream->next == newest && batch == &stream->batches[newest % stream->nr_batches] &&
+	       !batch->rooms;
+}
+
+/*
+ * Look whether times go back at a record that is committed after records behind it.  These may
+ * be earlier than it, so a run begins with the next batch.
+ */
+static void note_late(struct chario_stream_clock *clock, struct chario_batch *batch,
+		      uint64_t time_ns)
+{
+	bool turns = chario_disk_turns(clock->latest_ns, time_ns);
+
+	batch->begins_run |= turns;
+	batch->turns |= turns || chario_disk_turns(time_ns, clock->earliest_ns);
+	clock->latest_ns = MAX(clock->latest_ns, time_ns);
+}
+
 void chario_stream_note_time(struct chario_stream *stream, struct chario_batch *batch,
-			     uint64_t time_ns, bool is_first)
+			     const struct chario_disk_record *record, bool is_first)
 {
 	struct chario_stream_clock *clock = &stream->clock;
+	uint64_t time_ns = record->time_ns;
 	bool turns = chario_disk_turns(clock->latest_ns, time_ns);
 
 	chario_stream_check_clock(stream);
 	batch->is_steady = batch->is_steady && batch->offset_ns == clock->offset_ns &&
 			   is_near(batch, time_ns);
-	batch->begins_run |= turns && is_first;
-	batch->turns |= turns && !is_first;
-	clock->latest_ns = turns ? time_ns : MAX(clock->latest_ns, time_ns);
+	if (record->sequence < clock->next) {
+		note_late(clock, batch, time_ns);
+	} else {
+		batch->begins_run |= turns && is_first;
+		batch->turns |= turns && !is_first;
+		clock->latest_ns = turns ? time_ns : MAX(clock->latest_ns, time_ns);
+		clock->next = record->sequence + 1;
+	}
+	clock->earliest_ns = has_no_room_out(stream, batch) ? UINT64_MAX :
+							      MIN(clock->earliest_ns, time_ns);
 }

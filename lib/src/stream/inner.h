@@ -156,11 +156,15 @@ struct chario_external {
  * @offset_ns: CLOCK_REALTIME - CLOCK_BOOTTIME in nanoseconds
  * @coarse_ns: CLOCK_REALTIME_COARSE - CLOCK_MONOTONIC_COARSE when that was measured
  * @latest_ns: latest time of a record since times last went back
+ * @earliest_ns: earliest time of a record since no room was out
+ * @next: number behind the largest of a record that has been committed
  */
 struct chario_stream_clock {
 	int64_t offset_ns;
 	int64_t coarse_ns;
 	uint64_t latest_ns;
+	uint64_t earliest_ns;
+	uint64_t next;
 };
 
 /**
@@ -491,6 +495,6 @@ void chario_stream_check_clock(struct chario_stream *stream);
 
 /* Take note of the time of a record that begins in a batch, @is_first as the first in it. */
 void chario_stream_note_time(struct chario_stream *stream, struct chario_batch *batch,
-			     uint64_t time_ns, bool is_first);
+			     const struct chario_disk_record *record, bool is_first);
 
 #endif /* CHARIO_STREAM_INNER_H */

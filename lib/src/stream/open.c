@@ -220,7 +220,8 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 		.position = head.position,
 		.run = turns ? head.last.serial + 1 : head.run,
 	};
-	stream->clock.latest_ns = turns ? 0 : head.latest_ns;
+	/* A batch before the last one may have a later time, by so much at most. */
+	stream->clock.latest_ns = turns ? 0 : head.latest_ns + CHARIO_DISK_TURN_NS;
 	stream->completed = stream->final;
 	stream->durable = stream->final;
 	/* Flush what a program that was killed may have left in the cache. */

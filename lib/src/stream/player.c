@@ -79,6 +79,7 @@ struct moment {
  * @from_ns: time before which records are not given
  * @follows: true if the player waits for new records
  * @side: place of the time of the record that was read last
+ * @time_ns: time of the record that was read last; 0 before
  * @begin_ns: time when the first record was given, on CLOCK_MONOTONIC; 0 before
  * @is_begun: true if a record has been given
  * @pace: clock of the pace
@@ -94,6 +95,7 @@ struct loop {
 	uint64_t from_ns;
 	bool follows;
 	enum side side;
+	uint64_t time_ns;
 	int64_t begin_ns;
 	bool is_begun;
 	enum pace pace;
@@ -236,12 +238,13 @@ static enum side find_side(const struct loop *loop, uint64_t time_ns)
 }
 
 /*
- * Count the records that are missing before one on this side, or before the end, unless the
- * records before and behind them are both early, or both late.
+ * Count the records that are missing before one, or before the end, unless the records before
+ * and behind them are both early, or both late.  If the clock was set back between these two,
+ * those that are missing may be of any time.
  */
-static void count_missing(struct loop *loop, uint64_t missing, enum side side)
+static void count_missing(struct loop *loop, uint64_t missing, enum side side, uint64_t time_ns)
 {
-	if (side == SIDE_IN || side != loop->side)
+	if (side == SIDE_IN || side != loop->side || chario_disk_turns(loop->time_ns, time_ns))
 		loop->player->missing += missing;
 }
 
@@ -297,14 +300,15 @@ static void turn(struct loop *loop)
 {
 	struct chario_record record;
 	int err = chario_reader_next(loop->reader, loop->follows ? WAIT_NS : 0, &record);
-	enum side side;
+	uint64_t time_ns = err ? UINT64_MAX : record.time_ns;
+	enum side side = find_side(loop, time_ns);
 
-	if (!err || err == -ENODATA) {
-		side = find_side(loop, err ? UINT64_MAX : record.time_ns);
-		count_missing(loop, record.missing, side);
-	}
-	if (!err)
+	if (!err || err == -ENODATA)
+		count_missing(loop, record.missing, side, time_ns);
+	if (!err) {
 		loop->side = side;
+		loop->time_ns = time_ns;
+	}
 	if (err == -ENODATA || err == -EAGAIN)
 		go_on(loop, err == -ENODATA);
 	else if (err)

@@ -134,6 +134,9 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 /* Go before a segment with this first header.  Returns 1 or the results of chario_tape_load(). */
 int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_batch *batch);
 
+/* Returns the number of the first record that begins in a batch. */
+uint64_t chario_reader_first_record(const struct chario_disk_batch *batch);
+
 /* Take note of the newest segment: near it, the oldest ones of a ring may be torn. */
 void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest);
 

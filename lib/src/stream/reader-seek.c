@@ -10,7 +10,7 @@
 #define RECORDING_MIN offsetof(struct chario_recording, records)
 
 /* A record that began in an overwritten segment does not count. */
-static uint64_t first_record(const struct chario_disk_batch *oldest)
+uint64_t chario_reader_first_record(const struct chario_disk_batch *oldest)
 {
 	return oldest->sequence + (oldest->flags & CHARIO_DISK_BATCH_MIDDLE ? 1 : 0);
 }
@@ -21,7 +21,7 @@ static void fill(const struct chario_tape *tape, const struct chario_head *head,
 	const struct chario_disk_batch *last = &head->last;
 
 	recording->ended = head->ended;
-	recording->first_record = first_record(oldest);
+	recording->first_record = chario_reader_first_record(oldest);
 	recording->next_record = head->next_sequence;
 	recording->first_time_ns = oldest->time_ns;
 	recording->last_time_ns = last->time_ns;
@@ -107,7 +107,7 @@ static int search(struct chario_reader *reader, uint64_t sequence, struct chario
 		ret = chario_tape_first(tape, middle, newest, &found);
 		if (ret < 0)
 			return ret;
-		if (ret && first_record(&found) <= sequence)
+		if (ret && chario_reader_first_record(&found) <= sequence)
 			*batch = found;
 		else
 			newest = middle - 1;

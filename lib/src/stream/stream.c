@@ -183,7 +183,7 @@ static void count(struct chario_stream *stream, struct chario_batch *batch,
 
 	batch->rooms--;
 	if (commit->flags & CHARIO_DISK_RECORD_FIRST && !(commit->flags & CHARIO_DISK_RECORD_VOID))
-		chario_stream_note_time(stream, batch, commit->record->time_ns,
+		chario_stream_note_time(stream, batch, commit->record,
 					is_first(stream, batch, commit->record));
 	if (commit->flags & CHARIO_RECORD_NO_CRC)
 		batch->header.flags |= CHARIO_DISK_BATCH_SEALED;
