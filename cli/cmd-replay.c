@@ -25,7 +25,18 @@ struct replay {
 	const char *until;
 };
 
-/* Parse a fraction of a second, or nothing. */
+/* No record has a later time; a sum that is larger is this. */
+static uint64_t add(uint64_t ns, uint64_t more_ns)
+{
+	return more_ns > UINT64_MAX - ns ? UINT64_MAX : ns + more_ns;
+}
+
+static uint64_t seconds_to_ns(uint64_t seconds)
+{
+	return seconds > UINT64_MAX / NS_PER_S ? UINT64_MAX : seconds * NS_PER_S;
+}
+
+/* Parse a fraction of a second, or nothing, and add it. */
 static bool parse_fraction(const char *text, uint64_t *ns)
 {
 	uint64_t unit = NS_PER_S;
@@ -36,21 +47,32 @@ static bool parse_fraction(const char *text, uint64_t *ns)
 		return false;
 	for (; *text >= '0' && *text <= '9'; text++) {
 		unit /= 10;
-		*ns += unit * (uint64_t)(*text - '0');
+		*ns = add(*ns, unit * (uint64_t)(*text - '0'));
 	}
 	return !*text;
 }
 
+/* Seconds that have no room are the largest number. */
 static bool parse_whole(const char *text, const char **rest, uint64_t *seconds)
 {
 	char *end;
 
 	if (*text < '0' || *text > '9')
 		return false;
-	errno = 0;
 	*seconds = strtoull(text, &end, 10);
 	*rest = end;
-	return !errno && *seconds < UINT64_MAX / NS_PER_S - 1;
+	return true;
+}
+
+/* Returns whether the month has such a day; mktime() takes February 30 for March 2. */
+static bool is_day(const struct tm *local)
+{
+	struct tm day = { .tm_year = local->tm_year,
+			  .tm_mon = local->tm_mon,
+			  .tm_mday = local->tm_mday };
+
+	timegm(&day);
+	return day.tm_mday == local->tm_mday;
 }
 
 static bool parse_date(const char *text, const char **rest, uint64_t *seconds)
@@ -64,6 +86,8 @@ static bool parse_date(const char *text, const char **rest, uint64_t *seconds)
 		*rest = strptime(text, forms[i], &local);
 		if (!*rest)
 			continue;
+		if (!is_day(&local))
+			return false;
 		time = mktime(&local);
 		*seconds = (uint64_t)time;
 		return time >= 0;
@@ -90,7 +114,7 @@ static bool parse_time(const struct replay *replay, const char *text, uint64_t *
 			return false;
 		base = recording.first_time_ns;
 	}
-	*ns = base + seconds * NS_PER_S;
+	*ns = add(base, seconds_to_ns(seconds));
 	return parse_fraction(rest, ns);
 }
 
@@ -99,10 +123,11 @@ static int need_time(const struct replay *replay, const char *text, uint64_t *ns
 {
 	if (!text || parse_time(replay, text, ns))
 		return CLI_OK;
-	return cli_usage(replay->player.cli,
-			 "\"%s\" is not a time: \"2026-11-22 03:40:12.5\", @SECONDS since 1970, or "
-			 "+SECONDS after the first record",
-			 text);
+	return cli_usage(
+		replay->player.cli,
+		"\"%s\" is not a time: \"2026-11-22 03:40:12.5\" (from 1970 on), @SECONDS since "
+		"1970, or +SECONDS after the first record",
+		text);
 }
 
 static int find_range(struct replay *replay)
@@ -125,7 +150,8 @@ static int run(struct replay *replay)
 	struct cli_player *player = &replay->player;
 	int status = find_range(replay);
 
-	if (status)
+	/* No record is of the beginning of 1970, which means no limit to a player. */
+	if (status || (replay->until && !player->engine.until_ns))
 		return status;
 	setvbuf(player->out, NULL, _IOFBF, BUFFER_BYTES);
 	cli_interrupt_catch();

@@ -352,8 +352,18 @@ cat first later | cmp -s - whole || note "--from-time differs: $(cat later)"
 gives 0 replay cam --from-time '2000-01-01 00:00:00' --to-time '2000-01-01T00:00:01.5'
 [ -s said ] && note "a time before the recording: $(cat said)"
 gives 2 replay cam --from-time @5 --to-time @3 :: '--to-time "@3" is before --from-time "@5"'
-for time in yesterday @ + 12 2026-11-22 @5x @5. '+1.x'; do
+for time in yesterday @ + 12 2026-11-22 @5x @5. '+1.x' '2026-02-30 00:00:00' '1960-01-01 00:00:00'; do
 	gives 2 replay cam --from-time "$time" :: 'is not a time'
+done
+# No record is that late, nor so early.
+for time in '2555-01-01 00:00:00' '2600-01-01 00:00:00' '9999-12-31 23:59:60.9' @16700000000 \
+	@18446744073.9 @99999999999999999999 +16700000000 +18446744073709551615.9; do
+	replays whole cam --to-time "$time"
+	replays /dev/null cam --from-time "$time"
+done
+for time in @0 '1970-01-01 00:00:00'; do
+	TZ=UTC replays /dev/null cam --to-time "$time"
+	TZ=UTC replays whole cam --from-time "$time"
 done
 claim "replay chooses by time and number"
 
