@@ -365,7 +365,17 @@ for time in @0 '1970-01-01 00:00:00'; do
 	TZ=UTC replays /dev/null cam --to-time "$time"
 	TZ=UTC replays whole cam --from-time "$time"
 done
-claim "replay chooses by time and number"
+# A clock that was set between two parts: CLOCK_BOOTTIME is a second ahead here.
+if unshare -rT --boottime 1 true 2>/dev/null; then
+	echo more | unshare -rT --boottime 1 "$chario" record --late-ms 600000 cam --append >said 2>&1 ||
+		note "record --append ends with $?: $(cat said)"
+	gives 0 replay --paced cam :: 'line 1' 'more' \
+		'the clock seems to have been set back by' 's before record 5, to 20'
+	gives 0 replay --paced --json cam :: 'seems to have been set back by' '"sequence":5'
+	gives 0 replay cam
+	grep -q clock said && note "a guess is told: $(cat said)"
+fi
+claim "replay chooses by time and number, and tells where the clock was set"
 
 format 64M
 for i in 1 2 3; do echo "line $i"; done >source
