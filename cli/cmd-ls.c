@@ -46,7 +46,7 @@ static bool find_recording(const struct listing *listing, const struct chario_ar
 
 static void add_recording(struct cli_table *table, const struct chario_recording *recording)
 {
-	bool has_times = recording->first_time_ns;
+	bool has_times = recording->last_time_ns;
 	char size[32], from[32], to[32];
 
 	cli_table_add(table, "%" PRIu64, recording->records);
