@@ -63,7 +63,7 @@ static int tell_fault(int err, void *data)
 {
 	const struct cli_player *player = data;
 
-	cli_fail_area(player->cli, err, "a part of \"%s\" cannot be read", player->name);
+	cli_fail_read(player->cli, err, "a part of \"%s\" cannot be read", player->name);
 	return cli_interrupted();
 }
 
@@ -110,7 +110,7 @@ int cli_player_run(struct cli_player *player)
 	engine->step = tell_step;
 	engine->data = player;
 	err = chario_player_run(player->reader, engine);
-	return err < 0 ? cli_fail_area(player->cli, err, "cannot read \"%s\"", player->name) :
+	return err < 0 ? cli_fail_read(player->cli, err, "cannot read \"%s\"", player->name) :
 			 player->status;
 }
 

@@ -33,6 +33,7 @@ bool cli_open_store(struct cli *cli, int flags);
 #define cli_fail_write(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_CONTENT, err, __VA_ARGS__)
 #define cli_fail_create(cli, err, name) \
 	cli_fail_about(cli, CHARIO_SUBJECT_NEW_AREA, err, "cannot create \"%s\"", name)
+#define cli_fail_read(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_RECORDS, err, __VA_ARGS__)
 #define cli_fail_area(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_AREA, err, __VA_ARGS__)
 
 /*

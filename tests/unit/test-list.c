@@ -222,6 +222,11 @@ TEST(test_subjects, "an errno says what it means of a subject")
 		/* What a subject has no words for is said in those of what it is a part of. */
 		{ ENOENT, CHARIO_SUBJECT_RECORDS, "there is no such area" },
 		{ ENOENT, CHARIO_SUBJECT_RECORDING, "there is no such area" },
+		{ ESTALE, CHARIO_SUBJECT_CONTENT,
+		  "the disk has become smaller than the store on it" },
+		{ ESTALE, CHARIO_SUBJECT_RECORDING,
+		  "another recording has begun in the area, or the disk has become smaller than the "
+		  "store on it" },
 	};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)

@@ -420,6 +420,15 @@ kill -s KILL $recorder
 wait $recorder
 exec 3>&-
 replays source cam
+# Who waits for it to go on is told that another one has begun.
+cp store copy
+"$chario" tail --follow --store copy cam >followed 2>said &
+follower=$!
+until [ -s followed ]; do kill -0 $follower || break; done
+"$chario" record --late-ms 600000 --store copy cam --force </dev/null >record-said 2>&1 ||
+	note "record --force: $(cat record-said)"
+wait $follower && note "tail --follow passes over to another recording"
+says 'another recording has begun in the area' ESTALE 'open the area again to read the new one'
 bytes 5000 >rest
 "$chario" record --late-ms 600000 cam --append <rest >said 2>&1 || note "append: $(cat said)"
 cat source rest >both

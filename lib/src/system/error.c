@@ -173,7 +173,16 @@ static const struct entry of_contents[] = {
 	{ 0 },
 };
 
+/* A recording that is read. */
+#define ANOTHER_RECORDING                                                                     \
+	ERROR(ESTALE,                                                                         \
+	      "another recording has begun in the area, or the disk has become smaller than " \
+	      "the store on it",                                                              \
+	      "open the area again to read the new one; if the file of the store was cut, "   \
+	      "restore its size")
+
 static const struct entry of_recordings[] = {
+	ANOTHER_RECORDING,
 	ERROR(ENOSPC, "the area is full, or shorter than two segments",
 	      "take a longer area, shorter segments, or a ring, which overwrites the oldest"),
 	ERROR(EINVAL,
@@ -185,6 +194,7 @@ static const struct entry of_recordings[] = {
 };
 
 static const struct entry of_records[] = {
+	ANOTHER_RECORDING,
 	ERROR(ENOSPC, "the area is full",
 	      "take a longer area, or a ring, which overwrites the oldest"),
 	ERROR(EMSGSIZE, "the record is longer than a segment",
