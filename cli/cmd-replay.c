@@ -1,28 +1,39 @@
 // SPDX-License-Identifier: MIT
 /*
  * chario replay: the records of a recording, as fast as possible or paced by their times.
+ *
+ * A file is FILE.part until all records are in it, so that FILE is never a part of them.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "interrupt.h"
 #include "player.h"
 #include "store.h"
 
 #define BUFFER_BYTES ((size_t)1 << 20)
+#define SUFFIX       ".part"
 
 /**
  * struct replay - a replay
  * @player: player of the records
  * @from: earliest time of records as given by the user, or NULL
  * @until: latest time of records as given by the user, or NULL
+ * @file: file for the data, or NULL
+ * @part: name of the file until it is complete
  */
 struct replay {
 	struct cli_player player;
 	const char *from;
 	const char *until;
+	const char *file;
+	char part[PATH_MAX];
 };
 
 /* No record has a later time; a sum that is larger is this. */
@@ -156,27 +167,74 @@ static int run(struct replay *replay)
 	setvbuf(player->out, NULL, _IOFBF, BUFFER_BYTES);
 	cli_interrupt_catch();
 	status = cli_player_run(player);
-	if (fflush(player->out) && !status)
-		status = cli_fail_file(player->cli, -errno, "write", player->to);
+	if (!status && fflush(player->out))
+		status = cli_fail_output(player->cli, -errno, player->to);
 	return cli_player_report(player, status);
 }
 
 /* Do not overwrite an existing file: it may be the only copy of its content. */
-static int open_output(struct cli_player *player)
+static int open_part(struct replay *replay)
 {
-	if (!player->to) {
-		player->to = "standard output";
-		player->out = stdout;
-		return CLI_OK;
-	}
-	if (cli_check_path(player->cli, player->to))
+	struct cli_player *player = &replay->player;
+	struct stat status;
+
+	if (cli_check_path(player->cli, replay->file))
 		return CLI_FAILED;
-	player->out = fopen(player->to, "wxe");
+	if (!lstat(replay->file, &status))
+		return cli_say(player->cli, "\"%s\" is there already", replay->file);
+	if ((size_t)snprintf(replay->part, sizeof(replay->part), "%s%s", replay->file, SUFFIX) >=
+	    sizeof(replay->part))
+		return cli_fail_file(player->cli, -ENAMETOOLONG, "create", replay->file);
+	player->to = replay->part;
+	player->out = fopen(replay->part, "wxe");
 	if (player->out)
 		return CLI_OK;
 	if (errno == EEXIST)
-		return cli_say(player->cli, "\"%s\" is there already", player->to);
-	return cli_fail_file(player->cli, -errno, "create", player->to);
+		return cli_say(player->cli,
+			       "\"%s\" is there already: another chario writes it, or one was "
+			       "stopped, and it can be removed",
+			       replay->part);
+	return cli_fail_file(player->cli, -errno, "create", replay->part);
+}
+
+static int open_output(struct replay *replay)
+{
+	if (replay->file && strcmp(replay->file, "-") != 0)
+		return open_part(replay);
+	replay->file = NULL;
+	replay->player.to = "standard output";
+	replay->player.out = stdout;
+	return CLI_OK;
+}
+
+/* Not every file system can keep a file that has come meanwhile. */
+static int take_name(const struct replay *replay)
+{
+	if (!renameat2(AT_FDCWD, replay->part, AT_FDCWD, replay->file, RENAME_NOREPLACE))
+		return 0;
+	return errno == EINVAL && !rename(replay->part, replay->file) ? 0 : -errno;
+}
+
+/* Give a file with all records its name; what a failure has left of it stays apart. */
+static int close_part(const struct replay *replay, int status)
+{
+	const struct cli_player *player = &replay->player;
+	bool is_whole = !status || status == CLI_WARNING;
+	int err = 0;
+
+	if (is_whole && fdatasync(fileno(player->out)))
+		err = -errno;
+	if (fclose(player->out) && is_whole && !err)
+		err = -errno;
+	if (err)
+		return cli_fail_output(player->cli, err, replay->part);
+	if (is_whole)
+		err = take_name(replay);
+	else if (player->engine.records)
+		cli_say(player->cli, "\"%s\" has what was read", replay->part);
+	else
+		unlink(replay->part);
+	return err ? cli_fail_file(player->cli, err, "create", replay->file) : status;
 }
 
 static int parse_options(struct cli *cli, struct replay *replay)
@@ -188,13 +246,13 @@ static int parse_options(struct cli *cli, struct replay *replay)
 		{ 'T', .text = &replay->until },
 		{ 'n', .number = &engine->limit_records,
 		  .range = { "a number of records from 1", .least = 1, .is_size = true } },
-		{ 'o', .text = &replay->player.to },
+		{ 'o', .text = &replay->file },
 		{ 0 },
 	};
 
 	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, 1))
 		return CLI_USAGE;
-	if (cli->json && replay->player.to)
+	if (cli->json && replay->file)
 		return cli_usage(cli, "--json prints no data: leave --output away");
 	return CLI_OK;
 }
@@ -210,11 +268,11 @@ int cmd_replay(struct cli *cli)
 	status = cli_player_open(cli, player);
 	if (status)
 		return status;
-	status = open_output(player);
+	status = open_output(&replay);
 	if (!status) {
 		status = run(&replay);
-		if (player->out != stdout && fclose(player->out) && !status)
-			status = cli_fail_file(cli, -errno, "write", player->to);
+		if (replay.file)
+			status = close_part(&replay, status);
 	}
 	chario_reader_close(player->reader);
 	return status;

@@ -117,13 +117,17 @@ int cli_player_run(struct cli_player *player)
 int cli_player_report(const struct cli_player *player, int status)
 {
 	const struct chario_player *engine = &player->engine;
-	char missing[48];
+	char count[48];
 
 	if (engine->missing)
 		cli_say(player->cli,
 			"%s missing beside the %" PRIu64
 			" that were read: lost when recording, overwritten, or damaged",
-			cli_count(missing, engine->missing, "record"), engine->records);
+			cli_count(count, engine->missing, "record"), engine->records);
+	if (engine->end == CHARIO_PLAYER_STOPPED && cli_interrupted() &&
+	    !(engine->flags & CHARIO_PLAYER_FOLLOW))
+		return cli_say(player->cli, "stopped after %s",
+			       cli_count(count, engine->records, "record"));
 	if (status)
 		return status;
 	if (engine->errors)

@@ -86,6 +86,22 @@ gives 0 ls :: 'stream'
 gives 0 replay cam -o copy
 cmp -s source copy || note "replay -o differs"
 gives 1 replay cam -o copy :: 'is there already'
+replays source cam -o -
+[ -e - ] && note "replay -o - makes a file"
+gives 2 replay cam -o new --from-time x
+gives 1 replay cam -o no/folder :: 'No such file or directory'
+[ -e new ] || [ -e copy.part ] || [ -e new.part ] && note "left: $(ls)"
+mkfifo pipe
+"$chario" replay cam >pipe 2>said &
+player=$!
+exec 3<pipe
+head -c 1 <&3 >one
+kill -s TERM $player
+cat <&3 >/dev/null &
+exec 3<&-
+wait $player
+[ $? = 1 ] || note "an interrupted replay does not fail: $(cat said)"
+says 'stopped after'
 gives 1 replay cam -o /dev/chardisk98765 :: 'there is no such disk (ENODEV)'
 claim "what comes from a pipe is recorded and replayed"
 
@@ -374,6 +390,18 @@ if unshare -rT --boottime 1 true 2>/dev/null; then
 	gives 0 replay --paced --json cam :: 'seems to have been set back by' '"sequence":5'
 	gives 0 replay cam
 	grep -q clock said && note "a guess is told: $(cat said)"
+	# A minute is to pass before the last record: what is there does not pass for all.
+	echo late | unshare -rT --boottime 61 "$chario" record --late-ms 600000 cam --append >said 2>&1
+	"$chario" replay cam --paced --output file 2>player-said &
+	player=$!
+	until grep -q more file.part 2>/dev/null; do kill -0 $player || break; done
+	gives 1 replay cam -o file :: '"file.part" is there already'
+	kill -s TERM $player
+	wait $player
+	[ $? = 1 ] || note "an interrupted replay passes"
+	mv player-said said
+	says 'stopped after 6 records' '"file.part" has what was read'
+	[ -e file ] && note "a part has the name of the whole"
 fi
 claim "replay chooses by time and number, and tells where the clock was set"
 
