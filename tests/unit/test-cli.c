@@ -91,6 +91,7 @@ TEST(test_usage_is_2, "wrong usage ends with 2")
 	GIVES(2, "stat 0 --interval 1 --count 0");
 	GIVES(2, "health");
 	GIVES(2, "health 0 --count 3");
+	GIVES(2, "health 0 --interval 1", "need --watch");
 	GIVES(2, "health 0 --watch --interval 0");
 	GIVES(2, "pin");
 	GIVES(2, "pin --only retry,sleep 0", "\"retry,sleep\" is not a list of pins");
