@@ -19,6 +19,12 @@
  */
 const char *cli_choose_store(const struct cli *cli);
 
+/*
+ * Say how a block device is named, if that is what a name without a path means and no file has
+ * this name.  Returns whether that was said.
+ */
+bool cli_tell_of_block(const struct cli *cli, const char *name);
+
 /* Returns whether cli_choose_store() finds a store that the user has not given. */
 bool cli_has_store(void);
 

@@ -390,6 +390,54 @@ TEST(test_timeline_that_stopped, "timeline that stopped by itself")
 	SAYS("\"duration_ns\": 90");
 }
 
+/* The disk has two regions and a block disk. */
+static void divide_disk(void)
+{
+	static const char folder[] = "/sys/devices/pci0000:00/" FAKE_ADDRESS "/chario/chardisk0";
+
+	fake_file("1\n", "%s/block", folder);
+	for (int i = 1; i < 3; i++) {
+		fake_file("4096\n", "/sys/class/chario/chardisk0p%d/size", i);
+		fake_link(folder, "/sys/class/chario/chardisk0p%d/device", i);
+	}
+}
+
+TEST(test_names_of_disks, "a name that is no disk's says what it is")
+{
+	static const char *const verbs[] = { "info",   "stat",        "health",
+					     "pin",    "timeline",    "bind",
+					     "unbind", "region list", "region apply" };
+	static const char *const movers[] = { "bind", "unbind" };
+
+	GIVES(0, "bind nvme0");
+	divide_disk();
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		EQUAL(RUN("%s '' 2>&1", verbs[i]), 1);
+		SAYS(" is empty; chario list --all shows");
+	}
+	for (size_t i = 0; i < 2; i++) {
+		EQUAL(RUN("%s chardisk0p2 2>&1", movers[i]), 1);
+		SAYS("\"chardisk0p2\" is the name of a region, and this takes the whole drive with all "
+		     "its regions\nname its disk, chardisk0");
+		EQUAL(RUN("%s /dev/chardisk0p1 2>&1", movers[i]), 1);
+		SAYS("name its disk, chardisk0");
+	}
+	GIVES(1, "region list chardisk0p2", "is the name of a region; name its disk, chardisk0");
+	GIVES(1, "region create /dev/chardisk0p2", "name its disk, chardisk0");
+	GIVES(1, "region list chardisk9", "the disk is not there");
+	GIVES(1, "format chardisk0b", "there is no file \"chardisk0b\" here", "/dev/chardisk0b");
+	GIVES(1, "ls --store chardisk0b", "named by its path: /dev/chardisk0b");
+	GIVES(1, "format nosuch", "there is no disk and no file \"nosuch\"");
+	GIVES(0, "list", "/dev/chardisk0 ", "chardisk0p2");
+	/* From here on the disk can be read, as a plain file. */
+	fake_file("", "/fake/is_file");
+	EQUAL(fake_run(output, sizeof(output), "truncate -s 1M $CHARIO_FAKE_ROOT/dev/chardisk0"),
+	      0);
+	GIVES(1, "ls", "no store on \"/dev/chardisk0\" itself, but the disk has regions",
+	      ": /dev/chardisk0p1 /dev/chardisk0p2\ngive one that has a store with --store");
+	GIVES(1, "ls --store 0", "no store on \"0\" itself");
+}
+
 TEST(test_which_store, "the only disk is the store, unless another is said")
 {
 	GIVES(1, "ls", "which store? there is no disk of CharIO here\n",
