@@ -77,8 +77,12 @@ TEST(test_usage_is_2, "wrong usage ends with 2")
 	GIVES(2, "");
 	GIVES(2, "frobnicate", "no verb \"frobnicate\"");
 	GIVES(2, "help frobnicate");
-	GIVES(2, "list --frobnicate", "--frobnicate");
-	GIVES(2, "list --all=1");
+	GIVES(2, "list --frobnicate", "\"--frobnicate\" is not an option here\n");
+	GIVES(2, "list -jx", "\"-x\" is not an option here\n");
+	GIVES(2, "list --all=1", "\"--all=1\": this option takes no argument\n");
+	GIVES(2, "create a --record", "\"--record\" needs an argument behind it\n");
+	GIVES(2, "create a -jR", "\"-jR\" needs an argument behind it\n");
+	GIVES(2, "record a --fl 1 --f 2", "\"--f\" is the beginning of several options\n");
 	GIVES(2, "list extra");
 	GIVES(2, "info", "chario info DISK");
 	GIVES(2, "info a b");
