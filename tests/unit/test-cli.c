@@ -74,48 +74,29 @@ TEST(test_help, "help")
 
 TEST(test_usage_is_2, "wrong usage ends with 2")
 {
-	GIVES(2, "");
+	char wrong[] =
+		"|help frobnicate|list extra|info a b|bind|unbind|stat|stat 0 --interval 0|"
+		"stat 0 --interval nan|stat 0 --count 3|stat 0 --interval 1 --count 0|health|"
+		"health 0 --count 3|health 0 --watch --interval 0|pin|pin --only '' 0|timeline|"
+		"timeline 0 --seconds 0|timeline 0 --stop-above-us 0|timeline 0 --tag 1|"
+		"timeline --tag x|timeline --seconds 1 0 -- true|plan|plan 0 1|"
+		"plan --limits= 0 1 2|plan --limits block 0 1|plan --limits chunk=5G 0 1|"
+		"plan --limits= -- -1 4k|plan --limits= 1x 4k|plan --limits= 99999999P 4k";
+
+	for (char *command, *rest = wrong; (command = strsep(&rest, "|"));)
+		GIVES(2, command);
 	GIVES(2, "frobnicate", "no verb \"frobnicate\"");
-	GIVES(2, "help frobnicate");
 	GIVES(2, "list --frobnicate", "\"--frobnicate\" is not an option here\n");
 	GIVES(2, "list -jx", "\"-x\" is not an option here\n");
 	GIVES(2, "list --all=1", "\"--all=1\": this option takes no argument\n");
 	GIVES(2, "create a --record", "\"--record\" needs an argument behind it\n");
 	GIVES(2, "create a -jR", "\"-jR\" needs an argument behind it\n");
 	GIVES(2, "record a --fl 1 --f 2", "\"--f\" is the beginning of several options\n");
-	GIVES(2, "list extra");
 	GIVES(2, "info", "chario info DISK");
-	GIVES(2, "info a b");
-	GIVES(2, "bind");
-	GIVES(2, "unbind");
-	GIVES(2, "stat");
-	GIVES(2, "stat 0 --interval 0");
-	GIVES(2, "stat 0 --interval nan");
-	GIVES(2, "stat 0 --count 3");
-	GIVES(2, "stat 0 --interval 1 --count 0");
-	GIVES(2, "health");
-	GIVES(2, "health 0 --count 3");
 	GIVES(2, "health 0 --interval 1", "need --watch");
-	GIVES(2, "health 0 --watch --interval 0");
-	GIVES(2, "pin");
 	GIVES(2, "pin --only retry,sleep 0", "\"retry,sleep\" is not a list of pins");
-	GIVES(2, "pin --only '' 0");
-	GIVES(2, "timeline");
-	GIVES(2, "timeline 0 --seconds 0");
 	GIVES(2, "timeline 0 --records 100", "power of two");
-	GIVES(2, "timeline 0 --stop-above-us 0");
-	GIVES(2, "timeline 0 --tag 1");
-	GIVES(2, "timeline --tag x");
-	GIVES(2, "timeline --seconds 1 0 -- true");
-	GIVES(2, "plan");
-	GIVES(2, "plan 0 1");
-	GIVES(2, "plan --limits= 0 1 2");
-	GIVES(2, "plan --limits block 0 1");
 	GIVES(2, "plan --limits colour=3 0 1", "colour=3");
-	GIVES(2, "plan --limits chunk=5G 0 1");
-	GIVES(2, "plan --limits= -- -1 4k");
-	GIVES(2, "plan --limits= 1x 4k");
-	GIVES(2, "plan --limits= 99999999P 4k");
 	GIVES(2, "plan --limits= -1M 4k", "not negative");
 }
 
