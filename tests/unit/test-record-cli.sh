@@ -390,8 +390,8 @@ if unshare -rT --boottime 1 true 2>/dev/null; then
 	gives 0 replay --paced --json cam :: 'seems to have been set back by' '"sequence":5'
 	gives 0 replay cam
 	grep -q clock said && note "a guess is told: $(cat said)"
-	# A minute is to pass before the last record: what is there does not pass for all.
-	echo late | unshare -rT --boottime 61 "$chario" record --late-ms 600000 cam --append >said 2>&1
+	# Most of an hour is to pass before the last record: what is there does not pass for all.
+	echo late | unshare -rT --boottime 3000 "$chario" record --late-ms 600000 cam --append >said 2>&1
 	"$chario" replay cam --paced --output file 2>player-said &
 	player=$!
 	until grep -q more file.part 2>/dev/null; do kill -0 $player || break; done
