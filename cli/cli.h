@@ -347,6 +347,15 @@ void *cli_must(void *memory);
 
 /* disk.c */
 
+/* Returns whether a user has given the name of a disk or drive; if it is empty, after a message. */
+bool cli_has_name(const struct cli *cli, const char *name, const char *what);
+
+/*
+ * Returns whether a name is that of a region, chardiskNpM, or its path; then @disk is the name of
+ * its disk.
+ */
+bool cli_is_region(const char *name, char disk[32]);
+
 /* Let a first operand that names a block disk, chardiskNb, name its disk. */
 void cli_accept_block(struct cli *cli);
 

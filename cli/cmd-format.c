@@ -126,6 +126,8 @@ static int fail(const struct cli *cli, int err)
 
 	switch (err) {
 	case -ENOENT:
+		if (cli_tell_of_block(cli, name))
+			return CLI_FAILED;
 		return cli_say(cli,
 			       "there is no disk and no file \"%s\"\n"
 			       "chario format --size SIZE FILE creates the file; "

@@ -297,6 +297,8 @@ int cmd_get(struct cli *cli)
 
 	if (cli_parse(cli, values) || !cli_has_operands(cli, 2, 2))
 		return CLI_USAGE;
+	if (cli->json && !strcmp(cli->argv[1], "-"))
+		return cli_usage(cli, "what areas hold is not JSON: name a file");
 	get.fetch.name = cli->argv[0];
 	get.fetch.to = get.file = cli->argv[1];
 	return cli_open_store(cli, O_RDONLY) ? run(&get) : CLI_FAILED;

@@ -12,6 +12,8 @@
 #define ZERO_C     273
 #define UNIT_BYTES 512000
 
+#define USUAL_INTERVAL_S 10
+
 /**
  * struct watch - the options of a watch
  * @on: true if the health is printed again and again
@@ -227,7 +229,7 @@ static int follow(const struct cli *cli, const struct watch *watch, struct chari
 
 int cmd_health(struct cli *cli)
 {
-	struct watch watch = { .interval_s = 10 };
+	struct watch watch = { 0 };
 	const struct cli_value values[] = {
 		{ 'w', .flag = &watch.on },
 		{ 'i', .seconds = &watch.interval_s },
@@ -239,8 +241,10 @@ int cmd_health(struct cli *cli)
 
 	if (cli_parse(cli, values))
 		return CLI_USAGE;
-	if (!watch.on && watch.count)
-		return cli_usage(cli, "--count needs --watch");
+	if (!watch.on && (watch.count || watch.interval_s > 0))
+		return cli_usage(cli, "--interval and --count need --watch");
+	if (watch.interval_s <= 0)
+		watch.interval_s = USUAL_INTERVAL_S;
 	if (!cli_has_operands(cli, 1, 1))
 		return CLI_USAGE;
 	if (!cli_open_disk(cli))

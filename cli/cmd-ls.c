@@ -46,7 +46,7 @@ static bool find_recording(const struct listing *listing, const struct chario_ar
 
 static void add_recording(struct cli_table *table, const struct chario_recording *recording)
 {
-	bool has_times = recording->first_time_ns;
+	bool has_times = recording->last_time_ns;
 	char size[32], from[32], to[32];
 
 	cli_table_add(table, "%" PRIu64, recording->records);
@@ -107,16 +107,28 @@ static void print_json(const struct listing *listing)
 	cli_json_print(object);
 }
 
+static bool matches(const struct cli_areas *list, const char *pattern)
+{
+	for (size_t i = 0; i < list->nr_areas; i++)
+		if (!fnmatch(pattern, list->areas[i].name, 0))
+			return true;
+	return false;
+}
+
 /* A pattern that matches nothing has most likely been mistyped. */
 static int print(const struct listing *listing)
 {
-	if (listing->cli->json)
+	const struct cli *cli = listing->cli;
+	int status = CLI_OK;
+
+	if (cli->json)
 		print_json(listing);
 	else
 		print_table(listing);
-	if (listing->list.nr_areas || !listing->cli->argc)
-		return CLI_OK;
-	return cli_say(listing->cli, "no area is called like this");
+	for (int i = 0; i < cli->argc; i++)
+		if (!matches(&listing->list, cli->argv[i]))
+			status = cli_say(cli, "no area is called like \"%s\"", cli->argv[i]);
+	return status;
 }
 
 int cmd_ls(struct cli *cli)

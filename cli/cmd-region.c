@@ -50,13 +50,16 @@ int cli_region_find_disk(const struct cli *cli, const char *name, struct chario_
 	char path[PATH_MAX];
 	struct search search = { .name = strchr(name, '/') && realpath(name, path) ? path : name,
 				 .disk = disk };
+	char of[32];
 	int err;
 
-	if (!*name)
-		return cli_say(cli, "the name of the disk is empty; chario list shows the disks");
+	if (!cli_has_name(cli, name, "disk"))
+		return CLI_FAILED;
 	err = chario_list_disks(match, &search);
 	if (!err && search.nr_found != 1)
 		err = search.nr_found ? -ENOTUNIQ : -ENODEV;
+	if (err == -ENODEV && cli_is_region(name, of))
+		return cli_say(cli, "\"%s\" is the name of a region; name its disk, %s", name, of);
 	return err ? cli_fail(cli, err, "\"%s\"", name) : CLI_OK;
 }
 

@@ -1,31 +1,53 @@
 // SPDX-License-Identifier: MIT
 /*
  * chario replay: the records of a recording, as fast as possible or paced by their times.
+ *
+ * A file is FILE.part until all records are in it, so that FILE is never a part of them.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "interrupt.h"
 #include "player.h"
 #include "store.h"
 
 #define BUFFER_BYTES ((size_t)1 << 20)
+#define SUFFIX       ".part"
 
 /**
  * struct replay - a replay
  * @player: player of the records
  * @from: earliest time of records as given by the user, or NULL
  * @until: latest time of records as given by the user, or NULL
+ * @file: file for the data, or NULL
+ * @part: name of the file until it is complete
  */
 struct replay {
 	struct cli_player player;
 	const char *from;
 	const char *until;
+	const char *file;
+	char part[PATH_MAX];
 };
 
-/* Parse a fraction of a second, or nothing. */
+/* No record has a later time; a sum that is larger is this. */
+static uint64_t add(uint64_t ns, uint64_t more_ns)
+{
+	return more_ns > UINT64_MAX - ns ? UINT64_MAX : ns + more_ns;
+}
+
+static uint64_t seconds_to_ns(uint64_t seconds)
+{
+	return seconds > UINT64_MAX / NS_PER_S ? UINT64_MAX : seconds * NS_PER_S;
+}
+
+/* Parse a fraction of a second, or nothing, and add it. */
 static bool parse_fraction(const char *text, uint64_t *ns)
 {
 	uint64_t unit = NS_PER_S;
@@ -36,21 +58,32 @@ static bool parse_fraction(const char *text, uint64_t *ns)
 		return false;
 	for (; *text >= '0' && *text <= '9'; text++) {
 		unit /= 10;
-		*ns += unit * (uint64_t)(*text - '0');
+		*ns = add(*ns, unit * (uint64_t)(*text - '0'));
 	}
 	return !*text;
 }
 
+/* Seconds that have no room are the largest number. */
 static bool parse_whole(const char *text, const char **rest, uint64_t *seconds)
 {
 	char *end;
 
 	if (*text < '0' || *text > '9')
 		return false;
-	errno = 0;
 	*seconds = strtoull(text, &end, 10);
 	*rest = end;
-	return !errno && *seconds < UINT64_MAX / NS_PER_S - 1;
+	return true;
+}
+
+/* Returns whether the month has such a day; mktime() takes February 30 for March 2. */
+static bool is_day(const struct tm *local)
+{
+	struct tm day = { .tm_year = local->tm_year,
+			  .tm_mon = local->tm_mon,
+			  .tm_mday = local->tm_mday };
+
+	timegm(&day);
+	return day.tm_mday == local->tm_mday;
 }
 
 static bool parse_date(const char *text, const char **rest, uint64_t *seconds)
@@ -64,6 +97,8 @@ static bool parse_date(const char *text, const char **rest, uint64_t *seconds)
 		*rest = strptime(text, forms[i], &local);
 		if (!*rest)
 			continue;
+		if (!is_day(&local))
+			return false;
 		time = mktime(&local);
 		*seconds = (uint64_t)time;
 		return time >= 0;
@@ -90,7 +125,7 @@ static bool parse_time(const struct replay *replay, const char *text, uint64_t *
 			return false;
 		base = recording.first_time_ns;
 	}
-	*ns = base + seconds * NS_PER_S;
+	*ns = add(base, seconds_to_ns(seconds));
 	return parse_fraction(rest, ns);
 }
 
@@ -99,10 +134,11 @@ static int need_time(const struct replay *replay, const char *text, uint64_t *ns
 {
 	if (!text || parse_time(replay, text, ns))
 		return CLI_OK;
-	return cli_usage(replay->player.cli,
-			 "\"%s\" is not a time: \"2026-11-22 03:40:12.5\", @SECONDS since 1970, or "
-			 "+SECONDS after the first record",
-			 text);
+	return cli_usage(
+		replay->player.cli,
+		"\"%s\" is not a time: \"2026-11-22 03:40:12.5\" (from 1970 on), @SECONDS since "
+		"1970, or +SECONDS after the first record",
+		text);
 }
 
 static int find_range(struct replay *replay)
@@ -125,32 +161,80 @@ static int run(struct replay *replay)
 	struct cli_player *player = &replay->player;
 	int status = find_range(replay);
 
-	if (status)
+	/* No record is of the beginning of 1970, which means no limit to a player. */
+	if (status || (replay->until && !player->engine.until_ns))
 		return status;
 	setvbuf(player->out, NULL, _IOFBF, BUFFER_BYTES);
 	cli_interrupt_catch();
 	status = cli_player_run(player);
-	if (fflush(player->out) && !status)
-		status = cli_fail_file(player->cli, -errno, "write", player->to);
+	if (!status && fflush(player->out))
+		status = cli_fail_output(player->cli, -errno, player->to);
 	return cli_player_report(player, status);
 }
 
 /* Do not overwrite an existing file: it may be the only copy of its content. */
-static int open_output(struct cli_player *player)
+static int open_part(struct replay *replay)
 {
-	if (!player->to) {
-		player->to = "standard output";
-		player->out = stdout;
-		return CLI_OK;
-	}
-	if (cli_check_path(player->cli, player->to))
+	struct cli_player *player = &replay->player;
+	struct stat status;
+
+	if (cli_check_path(player->cli, replay->file))
 		return CLI_FAILED;
-	player->out = fopen(player->to, "wxe");
+	if (!lstat(replay->file, &status))
+		return cli_say(player->cli, "\"%s\" is there already", replay->file);
+	if ((size_t)snprintf(replay->part, sizeof(replay->part), "%s%s", replay->file, SUFFIX) >=
+	    sizeof(replay->part))
+		return cli_fail_file(player->cli, -ENAMETOOLONG, "create", replay->file);
+	player->to = replay->part;
+	player->out = fopen(replay->part, "wxe");
 	if (player->out)
 		return CLI_OK;
 	if (errno == EEXIST)
-		return cli_say(player->cli, "\"%s\" is there already", player->to);
-	return cli_fail_file(player->cli, -errno, "create", player->to);
+		return cli_say(player->cli,
+			       "\"%s\" is there already: another chario writes it, or one was "
+			       "stopped, and it can be removed",
+			       replay->part);
+	return cli_fail_file(player->cli, -errno, "create", replay->part);
+}
+
+static int open_output(struct replay *replay)
+{
+	if (replay->file && strcmp(replay->file, "-") != 0)
+		return open_part(replay);
+	replay->file = NULL;
+	replay->player.to = "standard output";
+	replay->player.out = stdout;
+	return CLI_OK;
+}
+
+/* Not every file system can keep a file that has come meanwhile. */
+static int take_name(const struct replay *replay)
+{
+	if (!renameat2(AT_FDCWD, replay->part, AT_FDCWD, replay->file, RENAME_NOREPLACE))
+		return 0;
+	return errno == EINVAL && !rename(replay->part, replay->file) ? 0 : -errno;
+}
+
+/* Give a file with all records its name; what a failure has left of it stays apart. */
+static int close_part(const struct replay *replay, int status)
+{
+	const struct cli_player *player = &replay->player;
+	bool is_whole = !status || status == CLI_WARNING;
+	int err = 0;
+
+	if (is_whole && fdatasync(fileno(player->out)))
+		err = -errno;
+	if (fclose(player->out) && is_whole && !err)
+		err = -errno;
+	if (err)
+		return cli_fail_output(player->cli, err, replay->part);
+	if (is_whole)
+		err = take_name(replay);
+	else if (player->engine.records)
+		cli_say(player->cli, "\"%s\" has what was read", replay->part);
+	else
+		unlink(replay->part);
+	return err ? cli_fail_file(player->cli, err, "create", replay->file) : status;
 }
 
 static int parse_options(struct cli *cli, struct replay *replay)
@@ -162,13 +246,13 @@ static int parse_options(struct cli *cli, struct replay *replay)
 		{ 'T', .text = &replay->until },
 		{ 'n', .number = &engine->limit_records,
 		  .range = { "a number of records from 1", .least = 1, .is_size = true } },
-		{ 'o', .text = &replay->player.to },
+		{ 'o', .text = &replay->file },
 		{ 0 },
 	};
 
 	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, 1))
 		return CLI_USAGE;
-	if (cli->json && replay->player.to)
+	if (cli->json && replay->file)
 		return cli_usage(cli, "--json prints no data: leave --output away");
 	return CLI_OK;
 }
@@ -184,11 +268,11 @@ int cmd_replay(struct cli *cli)
 	status = cli_player_open(cli, player);
 	if (status)
 		return status;
-	status = open_output(player);
+	status = open_output(&replay);
 	if (!status) {
 		status = run(&replay);
-		if (player->out != stdout && fclose(player->out) && !status)
-			status = cli_fail_file(cli, -errno, "write", player->to);
+		if (replay.file)
+			status = close_part(&replay, status);
 	}
 	chario_reader_close(player->reader);
 	return status;

@@ -224,6 +224,8 @@ int cmd_stat(struct cli *cli)
 		return CLI_USAGE;
 	if (cli->store_name)
 		return show_area(cli);
+	if (!cli_has_name(cli, cli->argv[0], "disk"))
+		return CLI_FAILED;
 	cli_accept_block(cli);
 	err = chario_device_open(cli->argv[0], O_RDONLY, &cli->disk);
 	if (err == -ENODEV && interval <= 0 && !strchr(cli->argv[0], '/') && cli_has_store())

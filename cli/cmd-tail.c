@@ -10,7 +10,7 @@ static int seek(const struct cli_player *player, uint64_t records)
 {
 	int err = chario_reader_seek_newest(player->reader, records);
 
-	return err ? cli_fail_area(player->cli, err, "cannot find the end of \"%s\"",
+	return err ? cli_fail_read(player->cli, err, "cannot find the end of \"%s\"",
 				   player->name) :
 		     CLI_OK;
 }

@@ -199,7 +199,7 @@ static const struct cli_option replay_options[] = {
 	{ 'F', "from-time", "TIME", "leave out records whose time is earlier" },
 	{ 'T', "to-time", "TIME", "leave out records whose time is later" },
 	{ 'n', "first", "N", "the first N records only" },
-	{ 'o', "output", "FILE", "a new file instead of standard output" },
+	{ 'o', "output", "FILE", "a new file instead of standard output (-)" },
 	{ 0 },
 };
 

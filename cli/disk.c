@@ -14,6 +14,30 @@
 
 #define DISK "/dev/chardisk"
 
+bool cli_has_name(const struct cli *cli, const char *name, const char *what)
+{
+	if (*name)
+		return true;
+	cli_say(cli, "the name of the %s is empty; chario list --all shows disks and drives", what);
+	return false;
+}
+
+bool cli_is_region(const char *name, char disk[32])
+{
+	char place[PATH_MAX];
+	unsigned int index;
+	int used = 0;
+
+	if (strchr(name, '/') && realpath(name, place))
+		name = place;
+	if (!strncmp(name, "/dev/", 5))
+		name += 5;
+	if (sscanf(name, "chardisk%up%*u%n", &index, &used) != 1 || !used || name[used])
+		return false;
+	snprintf(disk, 32, "chardisk%u", index);
+	return true;
+}
+
 void cli_accept_block(struct cli *cli)
 {
 	char *name = cli->argv[0], path[64];
@@ -30,6 +54,8 @@ bool cli_open_disk(struct cli *cli)
 {
 	int err;
 
+	if (!cli_has_name(cli, cli->argv[0], "disk"))
+		return false;
 	cli_accept_block(cli);
 	err = chario_device_open(cli->argv[0], O_RDONLY, &cli->disk);
 	if (err)

@@ -13,8 +13,19 @@
 /* Find a drive by the user's name for it.  Returns 0, or a negative errno after a message. */
 static int find_drive(const struct cli *cli, const char *name, struct chario_drive *drive)
 {
-	int err = chario_drive_find(name, drive, sizeof(*drive));
+	char disk[32];
+	int err;
 
+	if (!cli_has_name(cli, name, "drive"))
+		return -EINVAL;
+	if (cli_is_region(name, disk)) {
+		cli_say(cli,
+			"\"%s\" is the name of a region, and this takes the whole drive with all its "
+			"regions\nname its disk, %s, for that",
+			name, disk);
+		return -EINVAL;
+	}
+	err = chario_drive_find(name, drive, sizeof(*drive));
 	if (err == -ENODEV)
 		cli_say(cli, "there is no drive \"%s\"; chario list --all shows all NVMe drives",
 			name);

@@ -120,6 +120,36 @@ static const struct cli_value *find_value(const struct cli_value *values, int le
 	return values;
 }
 
+/* Returns the number of options that a long one, as it was given, may be the beginning of. */
+static int count_names(const struct option *longs, const char *text)
+{
+	size_t length = strcspn(text, "=");
+	int count = 0;
+
+	for (; longs->name; longs++)
+		count += !strncmp(longs->name, text, length);
+	return count;
+}
+
+/* Say what is wrong with the option that getopt_long() has refused. */
+static int refuse_option(const struct cli *cli, const struct option *longs, int letter)
+{
+	const char *text = cli->argv[optind - 1];
+	bool is_long = !strncmp(text, "--", 2);
+
+	if (letter == ':')
+		return cli_usage(cli, "\"%s\" needs an argument behind it", text);
+	if (isdigit(optopt))
+		return cli_usage(cli, "a size, and any other number, is not negative");
+	if (is_long && optopt)
+		return cli_usage(cli, "\"%s\": this option takes no argument", text);
+	if (is_long && count_names(longs, text + 2) > 1)
+		return cli_usage(cli, "\"%s\" is the beginning of several options", text);
+	if (is_long)
+		return cli_usage(cli, "\"%s\" is not an option here", text);
+	return cli_usage(cli, "\"-%c\" is not an option here", optopt);
+}
+
 int cli_parse(struct cli *cli, const struct cli_value *values)
 {
 	const struct cli_value common[] = {
@@ -128,7 +158,8 @@ int cli_parse(struct cli *cli, const struct cli_value *values)
 		{ 0 },
 	};
 	struct option longs[MAX_OPTIONS + 1] = { 0 };
-	char shorts[2 * MAX_OPTIONS + 1] = "";
+	/* The colon has a missing argument told from an unknown option. */
+	char shorts[2 * MAX_OPTIONS + 2] = ":";
 	int letter, nr_longs, status = CLI_OK;
 
 	nr_longs = add_options(longs, shorts, 0, cli_common_options);
@@ -137,12 +168,8 @@ int cli_parse(struct cli *cli, const struct cli_value *values)
 	while (!status && (letter = getopt_long(cli->argc, cli->argv, shorts, longs, NULL)) >= 0) {
 		const struct cli_value *value = find_value(values, letter);
 
-		if (letter == '?' && isdigit(optopt))
-			return cli_usage(cli, "a size, and any other number, is not negative");
-		if (letter == '?')
-			return cli_usage(cli,
-					 "\"%s\" is not an option here, or its argument is missing",
-					 cli->argv[optind - 1]);
+		if (letter == '?' || letter == ':')
+			return refuse_option(cli, longs, letter);
 		if (letter == 'h') {
 			cli_print_help(cli->command);
 			return CLI_USAGE;

@@ -63,28 +63,29 @@ static int tell_fault(int err, void *data)
 {
 	const struct cli_player *player = data;
 
-	cli_fail_area(player->cli, err, "a part of \"%s\" cannot be read", player->name);
+	cli_fail_read(player->cli, err, "a part of \"%s\" cannot be read", player->name);
 	return cli_interrupted();
 }
 
-/* Programs find the step in the two times of each record. */
+/*
+ * A step that the recording does not tell of matters to the pace only: it may be the time
+ * between two parts, during which nothing was recorded.
+ */
 static int tell_step(const struct chario_record *record, int64_t step_ns, int is_sure, void *data)
 {
 	const struct cli_player *player = data;
 	uint64_t ns = step_ns < 0 ? -(uint64_t)step_ns : (uint64_t)step_ns;
 	char time[32];
 
-	if (!player->cli->json && is_sure)
+	if (is_sure || player->engine.flags & CHARIO_PLAYER_PACED)
 		cli_say(player->cli,
-			"the clock was set %s by %.3f s before record %" PRIu64 ", to %s",
-			step_ns < 0 ? "back" : "ahead", (double)ns / (double)NS_PER_S,
-			record->sequence, cli_show_time(time, record->time_ns));
-	else if (!player->cli->json && player->engine.flags & CHARIO_PLAYER_PACED)
-		cli_say(player->cli,
-			"the time of record %" PRIu64
-			" is %.3f s %s than that of the one before: it is not waited for",
-			record->sequence, (double)ns / (double)NS_PER_S,
-			step_ns < 0 ? "earlier" : "later");
+			"the clock %s set %s by %.3f s before record %" PRIu64 ", to %s%s",
+			is_sure ? "was" : "seems to have been", step_ns < 0 ? "back" : "ahead",
+			(double)ns / (double)NS_PER_S, record->sequence,
+			cli_show_time(time, record->time_ns),
+			is_sure || step_ns < 0 ?
+				"" :
+				", or nothing was recorded for so long: it is not waited for");
 	return cli_interrupted();
 }
 
@@ -109,20 +110,24 @@ int cli_player_run(struct cli_player *player)
 	engine->step = tell_step;
 	engine->data = player;
 	err = chario_player_run(player->reader, engine);
-	return err < 0 ? cli_fail_area(player->cli, err, "cannot read \"%s\"", player->name) :
+	return err < 0 ? cli_fail_read(player->cli, err, "cannot read \"%s\"", player->name) :
 			 player->status;
 }
 
 int cli_player_report(const struct cli_player *player, int status)
 {
 	const struct chario_player *engine = &player->engine;
-	char missing[48];
+	char count[48];
 
 	if (engine->missing)
 		cli_say(player->cli,
 			"%s missing beside the %" PRIu64
 			" that were read: lost when recording, overwritten, or damaged",
-			cli_count(missing, engine->missing, "record"), engine->records);
+			cli_count(count, engine->missing, "record"), engine->records);
+	if (engine->end == CHARIO_PLAYER_STOPPED && cli_interrupted() &&
+	    !(engine->flags & CHARIO_PLAYER_FOLLOW))
+		return cli_say(player->cli, "stopped after %s",
+			       cli_count(count, engine->records, "record"));
 	if (status)
 		return status;
 	if (engine->errors)

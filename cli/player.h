@@ -41,7 +41,7 @@ int cli_player_open(struct cli *cli, struct cli_player *player);
  */
 int cli_player_run(struct cli_player *player);
 
-/* Report missing records, and return an exit code for them. */
+/* Report missing records and an interrupt, and return an exit code for them. */
 int cli_player_report(const struct cli_player *player, int status);
 
 #endif /* CHARIO_CLI_PLAYER_H */

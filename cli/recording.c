@@ -41,7 +41,7 @@ void cli_print_recording(const struct chario_recording *recording)
 	char time[32], size[32];
 
 	print_count("recorded", recording->records, recording->bytes);
-	if (recording->next_record > recording->first_record) {
+	if (recording->last_time_ns) {
 		printf("%-16s number %" PRIu64 ", %s\n", "first record", recording->first_record,
 		       cli_show_time(time, recording->first_time_ns));
 		printf("%-16s number %" PRIu64 ", %s\n", "last record", recording->next_record - 1,

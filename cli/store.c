@@ -2,12 +2,16 @@
 /* Choosing the store, and opening it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <chario/device.h>
 #include <chario/list.h>
+#include <chario/region.h>
 
 #include "progress.h"
 #include "store.h"
@@ -118,6 +122,77 @@ static void tell_of_cut(const struct cli *cli, const char *name)
 		cli_exact_size(was, info.capacity_bytes));
 }
 
+/**
+ * struct regions - the regions of the disk that a store was looked for on
+ * @name: name or path of the disk
+ * @paths: paths of its regions, each behind a blank
+ */
+struct regions {
+	const char *name;
+	char paths[256];
+};
+
+static int add_path(const struct chario_list_region *region, void *data)
+{
+	struct regions *regions = data;
+	size_t used = strlen(regions->paths);
+	size_t room = sizeof(regions->paths) - used;
+
+	bool is_last = strlen(region->path) + sizeof("  ...") > room;
+
+	snprintf(regions->paths + used, room, " %s", is_last ? "..." : region->path);
+	return is_last;
+}
+
+static int add_regions(const struct chario_list_disk *disk, void *data)
+{
+	struct regions *regions = data;
+	char index[16];
+
+	snprintf(index, sizeof(index), "%u", disk->index);
+	if (strcmp(regions->name, disk->path) != 0 && strcmp(regions->name, disk->name) != 0 &&
+	    strcmp(regions->name, index) != 0 && strcmp(regions->name, disk->serial) != 0)
+		return 0;
+	return chario_regions_list(disk->index, add_path, regions);
+}
+
+/* Returns whether a disk without a store has regions; they are named. */
+static bool tell_of_regions(const struct cli *cli, const char *name)
+{
+	struct regions regions = { .name = name };
+
+	chario_list_disks(add_regions, &regions);
+	if (!regions.paths[0])
+		return false;
+	cli_say(cli,
+		"there is no store on \"%s\" itself, but the disk has regions, which chario format "
+		"would overwrite:%s\n"
+		"give one that has a store with --store, or make a store in one with chario format",
+		name, regions.paths);
+	return true;
+}
+
+static int match_block(const struct chario_list_disk *disk, void *data)
+{
+	return disk->block[0] && !strcmp(strrchr(disk->block, '/') + 1, data);
+}
+
+bool cli_tell_of_block(const struct cli *cli, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat status;
+
+	if (strchr(name, '/') ||
+	    (size_t)snprintf(path, sizeof(path), "/dev/%s", name) >= sizeof(path))
+		return false;
+	if ((stat(path, &status) || !S_ISBLK(status.st_mode)) &&
+	    !chario_list_disks(match_block, (void *)name))
+		return false;
+	cli_say(cli, "there is no file \"%s\" here, and a block device is named by its path: %s",
+		name, path);
+	return true;
+}
+
 bool cli_open_store(struct cli *cli, int flags)
 {
 	const char *name = cli_choose_store(cli);
@@ -126,6 +201,9 @@ bool cli_open_store(struct cli *cli, int flags)
 	if (!name)
 		return false;
 	err = chario_store_open(name, flags, &cli->store);
+	if ((err == -ENOMEDIUM && tell_of_regions(cli, name)) ||
+	    (err == -ENOENT && cli_tell_of_block(cli, name)))
+		return false;
 	if (err)
 		cli_fail_store(cli, err, "cannot open the store \"%s\"", name);
 	else

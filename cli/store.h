@@ -19,6 +19,12 @@
  */
 const char *cli_choose_store(const struct cli *cli);
 
+/*
+ * Say how a block device is named, if that is what a name without a path means and no file has
+ * this name.  Returns whether that was said.
+ */
+bool cli_tell_of_block(const struct cli *cli, const char *name);
+
 /* Returns whether cli_choose_store() finds a store that the user has not given. */
 bool cli_has_store(void);
 
@@ -33,6 +39,7 @@ bool cli_open_store(struct cli *cli, int flags);
 #define cli_fail_write(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_CONTENT, err, __VA_ARGS__)
 #define cli_fail_create(cli, err, name) \
 	cli_fail_about(cli, CHARIO_SUBJECT_NEW_AREA, err, "cannot create \"%s\"", name)
+#define cli_fail_read(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_RECORDS, err, __VA_ARGS__)
 #define cli_fail_area(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_AREA, err, __VA_ARGS__)
 
 /*

@@ -290,7 +290,7 @@ static int fake_ioctl(int fd, unsigned long request, void *argument)
 	path[length] = '\0';
 	if (request == CHARIO_IOC_TIMELINE_CONTROL && strstr(path, "/fake/timeline"))
 		return 0;
-	if (!strstr(path, "/dev/chardisk"))
+	if (!strstr(path, "/dev/chardisk") || fake_exists("/fake/is_file"))
 		return -ENOTTY;
 	if (strstr(path, "(deleted)"))
 		return -ENODEV;

@@ -74,43 +74,29 @@ TEST(test_help, "help")
 
 TEST(test_usage_is_2, "wrong usage ends with 2")
 {
-	GIVES(2, "");
+	char wrong[] =
+		"|help frobnicate|list extra|info a b|bind|unbind|stat|stat 0 --interval 0|"
+		"stat 0 --interval nan|stat 0 --count 3|stat 0 --interval 1 --count 0|health|"
+		"health 0 --count 3|health 0 --watch --interval 0|pin|pin --only '' 0|timeline|"
+		"timeline 0 --seconds 0|timeline 0 --stop-above-us 0|timeline 0 --tag 1|"
+		"timeline --tag x|timeline --seconds 1 0 -- true|plan|plan 0 1|"
+		"plan --limits= 0 1 2|plan --limits block 0 1|plan --limits chunk=5G 0 1|"
+		"plan --limits= -- -1 4k|plan --limits= 1x 4k|plan --limits= 99999999P 4k";
+
+	for (char *command, *rest = wrong; (command = strsep(&rest, "|"));)
+		GIVES(2, command);
 	GIVES(2, "frobnicate", "no verb \"frobnicate\"");
-	GIVES(2, "help frobnicate");
-	GIVES(2, "list --frobnicate", "--frobnicate");
-	GIVES(2, "list --all=1");
-	GIVES(2, "list extra");
+	GIVES(2, "list --frobnicate", "\"--frobnicate\" is not an option here\n");
+	GIVES(2, "list -jx", "\"-x\" is not an option here\n");
+	GIVES(2, "list --all=1", "\"--all=1\": this option takes no argument\n");
+	GIVES(2, "create a --record", "\"--record\" needs an argument behind it\n");
+	GIVES(2, "create a -jR", "\"-jR\" needs an argument behind it\n");
+	GIVES(2, "record a --fl 1 --f 2", "\"--f\" is the beginning of several options\n");
 	GIVES(2, "info", "chario info DISK");
-	GIVES(2, "info a b");
-	GIVES(2, "bind");
-	GIVES(2, "unbind");
-	GIVES(2, "stat");
-	GIVES(2, "stat 0 --interval 0");
-	GIVES(2, "stat 0 --interval nan");
-	GIVES(2, "stat 0 --count 3");
-	GIVES(2, "stat 0 --interval 1 --count 0");
-	GIVES(2, "health");
-	GIVES(2, "health 0 --count 3");
-	GIVES(2, "health 0 --watch --interval 0");
-	GIVES(2, "pin");
+	GIVES(2, "health 0 --interval 1", "need --watch");
 	GIVES(2, "pin --only retry,sleep 0", "\"retry,sleep\" is not a list of pins");
-	GIVES(2, "pin --only '' 0");
-	GIVES(2, "timeline");
-	GIVES(2, "timeline 0 --seconds 0");
 	GIVES(2, "timeline 0 --records 100", "power of two");
-	GIVES(2, "timeline 0 --stop-above-us 0");
-	GIVES(2, "timeline 0 --tag 1");
-	GIVES(2, "timeline --tag x");
-	GIVES(2, "timeline --seconds 1 0 -- true");
-	GIVES(2, "plan");
-	GIVES(2, "plan 0 1");
-	GIVES(2, "plan --limits= 0 1 2");
-	GIVES(2, "plan --limits block 0 1");
 	GIVES(2, "plan --limits colour=3 0 1", "colour=3");
-	GIVES(2, "plan --limits chunk=5G 0 1");
-	GIVES(2, "plan --limits= -- -1 4k");
-	GIVES(2, "plan --limits= 1x 4k");
-	GIVES(2, "plan --limits= 99999999P 4k");
 	GIVES(2, "plan --limits= -1M 4k", "not negative");
 }
 
@@ -387,6 +373,54 @@ TEST(test_timeline_that_stopped, "timeline that stopped by itself")
 	      "          60 ns  irq\n");
 	EQUAL(RUN("timeline --seconds 0.001 --stop-above-us 1 --json 0"), 0);
 	SAYS("\"duration_ns\": 90");
+}
+
+/* The disk has two regions and a block disk. */
+static void divide_disk(void)
+{
+	static const char folder[] = "/sys/devices/pci0000:00/" FAKE_ADDRESS "/chario/chardisk0";
+
+	fake_file("1\n", "%s/block", folder);
+	for (int i = 1; i < 3; i++) {
+		fake_file("4096\n", "/sys/class/chario/chardisk0p%d/size", i);
+		fake_link(folder, "/sys/class/chario/chardisk0p%d/device", i);
+	}
+}
+
+TEST(test_names_of_disks, "a name that is no disk's says what it is")
+{
+	static const char *const verbs[] = { "info",   "stat",        "health",
+					     "pin",    "timeline",    "bind",
+					     "unbind", "region list", "region apply" };
+	static const char *const movers[] = { "bind", "unbind" };
+
+	GIVES(0, "bind nvme0");
+	divide_disk();
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		EQUAL(RUN("%s '' 2>&1", verbs[i]), 1);
+		SAYS(" is empty; chario list --all shows");
+	}
+	for (size_t i = 0; i < 2; i++) {
+		EQUAL(RUN("%s chardisk0p2 2>&1", movers[i]), 1);
+		SAYS("\"chardisk0p2\" is the name of a region, and this takes the whole drive with all "
+		     "its regions\nname its disk, chardisk0");
+		EQUAL(RUN("%s /dev/chardisk0p1 2>&1", movers[i]), 1);
+		SAYS("name its disk, chardisk0");
+	}
+	GIVES(1, "region list chardisk0p2", "is the name of a region; name its disk, chardisk0");
+	GIVES(1, "region create /dev/chardisk0p2", "name its disk, chardisk0");
+	GIVES(1, "region list chardisk9", "the disk is not there");
+	GIVES(1, "format chardisk0b", "there is no file \"chardisk0b\" here", "/dev/chardisk0b");
+	GIVES(1, "ls --store chardisk0b", "named by its path: /dev/chardisk0b");
+	GIVES(1, "format nosuch", "there is no disk and no file \"nosuch\"");
+	GIVES(0, "list", "/dev/chardisk0 ", "chardisk0p2");
+	/* From here on the disk can be read, as a plain file. */
+	fake_file("", "/fake/is_file");
+	EQUAL(fake_run(output, sizeof(output), "truncate -s 1M $CHARIO_FAKE_ROOT/dev/chardisk0"),
+	      0);
+	GIVES(1, "ls", "no store on \"/dev/chardisk0\" itself, but the disk has regions",
+	      ": /dev/chardisk0p1 /dev/chardisk0p2\ngive one that has a store with --store");
+	GIVES(1, "ls --store 0", "no store on \"0\" itself");
 }
 
 TEST(test_which_store, "the only disk is the store, unless another is said")

@@ -16,7 +16,7 @@
 #define SECOND 1000000000LL
 
 /* The time since the machine started, when a recording begins. */
-#define BEGIN_NS (5 * SECOND)
+#define BEGIN_NS (1000 * SECOND)
 
 /* The clock when it has never been set, as it should be, and far ahead. */
 #define Y2000 946684806LL
@@ -104,7 +104,7 @@ struct track {
 	const char *name;
 	bool is_steady; /* times are of the recorder's clock, not the producer's */
 	int64_t clocks[5]; /* the clock at each record, which is made a second after the one before */
-	uint64_t part_from; /* the machine starts anew before this record; 0 if it does not */
+	int part_from; /* the machine starts anew before this record, or, if negative, a part begins */
 	int64_t wanted[5]; /* seconds since the first at which they are given */
 	unsigned int steps, sure;
 };
@@ -131,6 +131,19 @@ static const struct track tracks[] = {
 	{ "start with a wrong clock", .is_steady = true,
 	  .clocks = { Y2026, Y2026 + 1, Y2000, Y2000 + 1, Y2026 + 2 }, .part_from = 2,
 	  .wanted = { 0, 1, 1, 2, 3 }, .steps = 2, .sure = 1 },
+	{ "part", .is_steady = true,
+	  .clocks = { Y2026, Y2026 + 1, Y2026 + 2, Y2026 + 3, Y2026 + 4 }, .part_from = -2,
+	  .wanted = { 0, 1, 2, 3, 4 } },
+	{ "part, ahead", .is_steady = true,
+	  .clocks = { Y2026, Y2026 + 1, Y2026 + 22, Y2026 + 23, Y2026 + 24 }, .part_from = -2,
+	  .wanted = { 0, 1, 2, 3, 4 }, .steps = 1 },
+	{ "part, back", .is_steady = true,
+	  .clocks = { Y2035, Y2035 + 1, Y2035 - 3, Y2035 - 2, Y2035 - 1 }, .part_from = -2,
+	  .wanted = { 0, 1, 2, 3, 4 }, .steps = 1 },
+	/* Just the same may come of a machine that starts anew, and nobody is told. */
+	{ "part, ahead by more than the machine has run", .is_steady = true,
+	  .clocks = { Y2026, Y2026 + 1, Y2026 + 1202, Y2026 + 1203, Y2026 + 1204 }, .part_from = -2,
+	  .wanted = { 0, 1, 1202, 1203, 1204 } },
 	{ "producer, ahead", .clocks = { Y2000, Y2000 + 1, Y2026, Y2026 + 1, Y2026 + 2 },
 	  .wanted = { 0, 1, 1, 2, 3 }, .steps = 1 },
 	{ "producer, back", .clocks = { Y2035, Y2035 + 1, Y2026, Y2026 + 1, Y2026 + 2 },
@@ -149,9 +162,9 @@ static int record(const struct track *track)
 
 	rig_close_reader();
 	for (uint64_t i = 0; i < 5 && !err; i++) {
-		bool starts = !i || (track->part_from && i == track->part_from);
+		bool starts = !i || (int)i == abs(track->part_from);
 
-		boot_ns = starts ? BEGIN_NS : boot_ns + SECOND;
+		boot_ns = !i || (int)i == track->part_from ? BEGIN_NS : boot_ns + SECOND;
 		time_ns = track->clocks[i] * SECOND;
 		if (!track->is_steady)
 			time_ns = 2 * Y2026 * SECOND + boot_ns;
@@ -193,6 +206,8 @@ TEST(test_pace, "a clock that is set does not change the pace")
 		EQUAL(nr_steps, track->steps);
 		EQUAL(player.steps, nr_steps);
 		EQUAL(nr_sure, track->sure);
+		if (track->part_from < 0 && nr_steps)
+			EQUAL(sum_ns, (track->clocks[2] - track->clocks[1] - 1) * SECOND);
 	}
 }
 

@@ -222,6 +222,15 @@ TEST(test_subjects, "an errno says what it means of a subject")
 		/* What a subject has no words for is said in those of what it is a part of. */
 		{ ENOENT, CHARIO_SUBJECT_RECORDS, "there is no such area" },
 		{ ENOENT, CHARIO_SUBJECT_RECORDING, "there is no such area" },
+		{ ENOMEM, CHARIO_SUBJECT_STORE,
+		  "there is no memory, or no more of it may be locked" },
+		{ ENOMEM, CHARIO_SUBJECT_RECORDS,
+		  "there is no memory, or no more of it may be locked" },
+		{ ESTALE, CHARIO_SUBJECT_CONTENT,
+		  "the disk has become smaller than the store on it" },
+		{ ESTALE, CHARIO_SUBJECT_RECORDING,
+		  "another recording has begun in the area, or the disk has become smaller than the "
+		  "store on it" },
 	};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
@@ -231,6 +240,8 @@ TEST(test_subjects, "an errno says what it means of a subject")
 		SAME_TEXT(chario_error_meaning_of(-EXDEV, i), strerror(EXDEV));
 		CHECK(!chario_error_advice_of(-EXDEV, i));
 	}
+	CHECK(strstr(chario_error_advice(-ENOMEM), "ulimit -l"));
+	CHECK(!strstr(chario_error_advice_of(-ENOMEM, CHARIO_SUBJECT_STORE), "smaller calls"));
 	SAME_TEXT(chario_error_advice_of(-ENOSPC, CHARIO_SUBJECT_NEW_AREA + 1),
 		  chario_error_advice(-ENOSPC));
 	SAME_TEXT(chario_error_meaning_of(-ENOSPC, CHARIO_SUBJECT_DISK),

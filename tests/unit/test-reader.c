@@ -120,6 +120,7 @@ TEST(test_empty, "an empty recording has no record")
 	EQUAL(next_error(), -ENODATA);
 	EQUAL(get_recording(), 0);
 	EQUAL(recording.ended, 1);
+	EQUAL(recording.first_time_ns + recording.last_time_ns, 0);
 	EQUAL(chario_reader_get_recording(reader, &recording, 8), -EINVAL);
 	EQUAL(chario_reader_open(store, "nobody", &(struct chario_reader *){ NULL }), -ENOENT);
 }
@@ -135,12 +136,13 @@ TEST(test_too_long, "a record that is longer than a ring is refused")
 	most = (SLOTS - 2) * chario_stream_room_bytes(stream);
 	EQUAL(chario_stream_write(stream, memory, most + 1, 0, 0, -1), -EMSGSIZE);
 	EQUAL(chario_stream_write(stream, memory, sizeof(memory), 0, 0, -1), -EMSGSIZE);
-	EQUAL(chario_stream_write(stream, memory, most, 0, 0, -1), 0);
+	EQUAL(chario_stream_write(stream, memory, most, 7, 0, -1), 0);
 	EQUAL(close_stream(), 0);
 	EQUAL(open_reader(), 0);
 	EQUAL(get_recording(), 0);
 	EQUAL(recording.first_record, 0);
 	EQUAL(recording.next_record, 2);
+	EQUAL(recording.last_time_ns, 7);
 }
 
 /* At every length of a recording, from nothing to three laps. */
@@ -157,6 +159,7 @@ TEST(test_laps, "a ring is found at any place")
 		EQUAL(recording.ring, 1);
 		EQUAL(recording.ended, 1);
 		EQUAL(recording.next_record, count);
+		EQUAL(recording.last_time_ns, count);
 		EQUAL(recording.bytes, count * 8000);
 		EQUAL(recording.torn_segments, 0);
 		/* The end takes a segment of its own. */
@@ -181,6 +184,7 @@ TEST(test_seek, "records and times are found")
 	EQUAL(open_reader(), 0);
 	EQUAL(get_recording(), 0);
 	CHECK(recording.first_record > 1010);
+	EQUAL(recording.last_time_ns, 1100);
 	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
 	EQUAL(next_error(), -ESTALE);
 	chario_reader_close(reader);

@@ -59,6 +59,22 @@ gives 0 ls :: 'stream'
 gives 0 replay cam -o copy
 cmp -s source copy || note "replay -o differs"
 gives 1 replay cam -o copy :: 'is there already'
+replays source cam -o -
+[ -e - ] && note "replay -o - makes a file"
+gives 2 replay cam -o new --from-time x
+gives 1 replay cam -o no/folder :: 'No such file or directory'
+[ -e new ] || [ -e copy.part ] || [ -e new.part ] && note "left: $(ls)"
+mkfifo pipe
+"$chario" replay cam >pipe 2>said &
+player=$!
+exec 3<pipe
+head -c 1 <&3 >one
+kill -s TERM $player
+cat <&3 >/dev/null &
+exec 3<&-
+wait $player
+[ $? = 1 ] || note "an interrupted replay does not fail: $(cat said)"
+says 'stopped after'
 gives 1 replay cam -o /dev/chardisk98765 :: 'there is no such disk (ENODEV)'
 claim "what comes from a pipe is recorded and replayed"
 
@@ -352,10 +368,42 @@ cat first later | cmp -s - whole || note "--from-time differs: $(cat later)"
 gives 0 replay cam --from-time '2000-01-01 00:00:00' --to-time '2000-01-01T00:00:01.5'
 [ -s said ] && note "a time before the recording: $(cat said)"
 gives 2 replay cam --from-time @5 --to-time @3 :: '--to-time "@3" is before --from-time "@5"'
-for time in yesterday @ + 12 2026-11-22 @5x @5. '+1.x'; do
+for time in yesterday @ + 12 2026-11-22 @5x @5. '+1.x' '2026-02-30 00:00:00' '1960-01-01 00:00:00'; do
 	gives 2 replay cam --from-time "$time" :: 'is not a time'
 done
-claim "replay chooses by time and number"
+# No record is that late, nor so early.
+for time in '2555-01-01 00:00:00' '2600-01-01 00:00:00' '9999-12-31 23:59:60.9' @16700000000 \
+	@18446744073.9 @99999999999999999999 +16700000000 +18446744073709551615.9; do
+	replays whole cam --to-time "$time"
+	replays /dev/null cam --from-time "$time"
+done
+for time in @0 '1970-01-01 00:00:00'; do
+	TZ=UTC replays /dev/null cam --to-time "$time"
+	TZ=UTC replays whole cam --from-time "$time"
+done
+# A clock that was set between two parts: CLOCK_BOOTTIME is a second ahead here.
+if unshare -rT --boottime 1 true 2>/dev/null; then
+	echo more | unshare -rT --boottime 1 "$chario" record --late-ms 600000 cam --append >said 2>&1 ||
+		note "record --append ends with $?: $(cat said)"
+	gives 0 replay --paced cam :: 'line 1' 'more' \
+		'the clock seems to have been set back by' 's before record 5, to 20'
+	gives 0 replay --paced --json cam :: 'seems to have been set back by' '"sequence":5'
+	gives 0 replay cam
+	grep -q clock said && note "a guess is told: $(cat said)"
+	# Most of an hour is to pass before the last record: what is there does not pass for all.
+	echo late | unshare -rT --boottime 3000 "$chario" record --late-ms 600000 cam --append >said 2>&1
+	"$chario" replay cam --paced --output file 2>player-said &
+	player=$!
+	until grep -q more file.part 2>/dev/null; do kill -0 $player || break; done
+	gives 1 replay cam -o file :: '"file.part" is there already'
+	kill -s TERM $player
+	wait $player
+	[ $? = 1 ] || note "an interrupted replay passes"
+	mv player-said said
+	says 'stopped after 6 records' '"file.part" has what was read'
+	[ -e file ] && note "a part has the name of the whole"
+fi
+claim "replay chooses by time and number, and tells where the clock was set"
 
 format 64M
 for i in 1 2 3; do echo "line $i"; done >source
@@ -400,6 +448,15 @@ kill -s KILL $recorder
 wait $recorder
 exec 3>&-
 replays source cam
+# Who waits for it to go on is told that another one has begun.
+cp store copy
+"$chario" tail --follow --store copy cam >followed 2>said &
+follower=$!
+until [ -s followed ]; do kill -0 $follower || break; done
+"$chario" record --late-ms 600000 --store copy cam --force </dev/null >record-said 2>&1 ||
+	note "record --force: $(cat record-said)"
+wait $follower && note "tail --follow passes over to another recording"
+says 'another recording has begun in the area' ESTALE 'open the area again to read the new one'
 bytes 5000 >rest
 "$chario" record --late-ms 600000 cam --append <rest >said 2>&1 || note "append: $(cat said)"
 cat source rest >both

@@ -59,7 +59,7 @@ format 1M
 for arguments in 'format --areas 0 x' 'format --areas 2000000 x' 'format --align 5000 x' \
 	'format --align 2k x' 'format --size 0 x' 'format --size 1M' 'format a b' 'check --forget' \
 	'create a' 'create a 0' 'create a 1x' 'create a -1' 'resize a' 'resize a 0' rm 'rename a' \
-	'put a' 'put a b c' 'put --bytes 0 a b' 'get a' cat 'cat --json a' 'df a b' 'df -s a b' \
+	'put a' 'put a b c' 'put --bytes 0 a b' 'get a' cat 'cat --json a' 'get --json a -' 'df a b' 'df -s a b' \
 	'defrag -s a b' 'stat --store store a --interval 1' 'ls --all'; do
 	# shellcheck disable=SC2086
 	gives 2 $arguments
@@ -79,9 +79,9 @@ format 8M
 gives 0 create first 1M
 gives 0 create second 100
 gives 0 ls :: 'NAME    SIZE     STATE  PLACE' 'first   1.0 MiB  -' 'second  100 B    -'
-gives 0 ls 'sec*' nosuch
+gives 1 ls 'sec*' nosuch :: 'no area is called like "nosuch"' 'second  100 B'
 grep -q first said && note "a pattern does not choose"
-gives 1 ls 'x*' :: 'no area is called like this'
+gives 1 ls 'x*' :: 'no area is called like "x*"'
 gives 0 ls --json 's*'
 has bytes 100 allocated_bytes 4096
 gives 0 stat second :: 'state            whole' 'size             100 bytes'

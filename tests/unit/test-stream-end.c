@@ -74,6 +74,7 @@ TEST(test_damaged, "what is damaged at its end is missed")
 		EQUAL(rig.record.sequence, RECORDS);
 		EQUAL(look(), 0);
 		EQUAL(recording.records, count);
+		EQUAL(recording.last_time_ns, count);
 		EQUAL(recording.missing_records, RECORDS - count);
 		EQUAL(recording.missing_bytes, (RECORDS - count) * RECORD_BYTES);
 		EQUAL(recording.ended, 1);

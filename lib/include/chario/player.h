@@ -82,9 +82,11 @@ typedef int chario_player_wait(const struct chario_player *player, void *data);
  * chario_player_step - function that is told that the clock was set
  * @record: the first record with a time of the clock as it was set
  * @step_ns: nanoseconds by which it was set ahead, or back if negative
- * @is_sure: 1 if the recording says so; 0 if it has no times of CLOCK_BOOTTIME here, see
- *	&struct chario_record, or a new part begins, and the time of the record is @step_ns
- *	after that of the one before: more than an hour later, or more than 10 s earlier
+ * @is_sure: 1 if the recording says so; 0 for a guess: a new part begins, and its times of
+ *	CLOCK_BOOTTIME, see chario_reader_boottime_ns(), go on as if the machine had not started
+ *	anew; or the recording has no such times here, or the machine has started anew, and the
+ *	time of the record is @step_ns after that of the one before: more than an hour later, or
+ *	more than 10 s earlier
  * @data: the caller's argument
  *
  * It is called before a record that is given, if the clock was set since the record that was

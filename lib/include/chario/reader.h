@@ -56,8 +56,8 @@ struct chario_record {
  * @first_record: number of the oldest record present
  * @next_record: number after that of the newest record present
  * @first_time_ns: time of the first record in the oldest segment, nanoseconds since
- *	1970
- * @last_time_ns: time of the first record in the last write, nanoseconds since 1970
+ *	1970; 0 if there is none
+ * @last_time_ns: time of the newest record present, nanoseconds since 1970; 0 if there is none
  * @bytes: bytes of data in all records so far, including those that a ring has
  *	overwritten
  * @durable_records: number of records, from the first on, that the producer knew to be

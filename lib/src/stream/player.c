@@ -33,6 +33,9 @@
 #define BACK_NS  10000000000ULL
 #define AHEAD_NS 3600000000000ULL
 
+/* A smaller difference between the offsets of two parts may be one of their measurement. */
+#define OFFSET_NS 50000000
+
 /**
  * enum pace - the clock that measures the time between two records
  * @PACE_UNKNOWN: no clock: the time is not known
@@ -132,6 +135,25 @@ static bool is_steady(const struct moment *from, const struct moment *to)
 	return from->clock.is_steady && to->clock.is_steady && from->clock.part == to->clock.part;
 }
 
+/* Returns by how much the offsets of the clocks of two records differ. */
+static int64_t compare_offsets(const struct moment *from, const struct moment *to)
+{
+	return (int64_t)((uint64_t)to->clock.offset_ns - (uint64_t)from->clock.offset_ns);
+}
+
+/*
+ * Returns whether two parts have most likely been recorded without a restart of the machine
+ * between them: CLOCK_BOOTTIME has gone on, and by the clock of both the machine has started
+ * before the first record.  The recording itself does not tell.
+ */
+static bool is_one_boot(const struct moment *from, const struct moment *to)
+{
+	uint64_t from_ns = from->clock.boottime_ns, to_ns = to->clock.boottime_ns;
+
+	return from->clock.is_steady && to->clock.is_steady && to_ns >= from_ns &&
+	       to_ns - from_ns <= AHEAD_NS && compare_offsets(from, to) < (int64_t)from_ns;
+}
+
 /* Returns whether two times that are not of the system's clock can be of one clock. */
 static bool is_one_clock(const struct moment *from, const struct moment *to)
 {
@@ -143,14 +165,18 @@ static bool is_one_clock(const struct moment *from, const struct moment *to)
 /* Returns by how much the clock was set between a record and the next, in nanoseconds. */
 static int64_t find_step(const struct moment *from, const struct moment *to)
 {
+	int64_t step_ns = compare_offsets(from, to);
+
 	if (is_steady(from, to))
-		return (int64_t)((uint64_t)to->clock.offset_ns - (uint64_t)from->clock.offset_ns);
+		return step_ns;
+	if (is_one_boot(from, to))
+		return step_ns < OFFSET_NS && step_ns > -OFFSET_NS ? 0 : step_ns;
 	return is_one_clock(from, to) ? 0 : (int64_t)(to->time_ns - from->time_ns);
 }
 
 static enum pace find_pace(const struct moment *from, const struct moment *to)
 {
-	if (is_steady(from, to))
+	if (is_steady(from, to) || is_one_boot(from, to))
 		return PACE_STEADY;
 	return is_one_clock(from, to) ? PACE_TIMES : PACE_UNKNOWN;
 }
@@ -198,7 +224,8 @@ static void tell_step(struct loop *loop, const struct moment *moment,
 		return;
 	player->steps++;
 	if (player->step)
-		obey(loop, player->step(record, step_ns, loop->pace == PACE_STEADY, player->data));
+		obey(loop,
+		     player->step(record, step_ns, is_steady(&loop->last, moment), player->data));
 }
 
 /* Go on to the time of a record. */

@@ -6,6 +6,7 @@
  *	stream/reader-move.c	from one batch to the next, past missing batches
  *	stream/reader-seek.c	going to a record; the extent
  *	stream/reader-time.c	going to a time
+ *	stream/reader-last.c	the time of the last record
  *
  * The reader is behind a batch, or in one that is loaded.  While the recording is being
  * made, a piece that is not whole may become whole, so the reader waits.  The piece is
@@ -139,6 +140,13 @@ uint64_t chario_reader_first_record(const struct chario_disk_batch *batch);
 
 /* Take note of the newest segment: near it, the oldest ones of a ring may be torn. */
 void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest);
+
+/*
+ * Find the time of the last whole record, up to a head; 0 if there is none.  The place stays.
+ * Returns 0 or a negative errno.
+ */
+int chario_reader_find_last_time(struct chario_reader *reader, const struct chario_head *head,
+				 uint64_t *time_ns);
 
 /* Forget the place. */
 void chario_reader_reset(struct chario_reader *reader);

@@ -78,6 +78,11 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 		if (ret < 0)
 			return ret;
 		fill(tape, &head, ret ? &oldest : &head.last, &all);
+		ret = chario_reader_find_last_time(reader, &head, &all.last_time_ns);
+		if (ret)
+			return ret;
+		if (!all.last_time_ns)
+			all.first_time_ns = 0;
 	}
 	ret = fill_end(reader, &all);
 	if (ret)

@@ -126,6 +126,7 @@ static void note_time(struct chario_head *head, uint64_t time_ns)
 	if (chario_disk_turns(head->latest_ns, time_ns))
 		head->turns = true;
 	head->latest_ns = MAX(head->latest_ns, time_ns);
+	head->time_ns = time_ns;
 }
 
 /* Find the last whole record; without one the head is at the beginning of the batch. */

@@ -81,6 +81,7 @@ struct chario_piece {
  * @run: see &struct chario_disk_times
  * @turns: true if times go back in the last batch, or that is not known
  * @latest_ns: latest time of a record in the last batch
+ * @time_ns: time of the last whole record in the last batch; 0 if it has none
  */
 struct chario_head {
 	bool found;
@@ -94,6 +95,7 @@ struct chario_head {
 	bool turns;
 	uint64_t run;
 	uint64_t latest_ns;
+	uint64_t time_ns;
 };
 
 /*

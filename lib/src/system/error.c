@@ -49,7 +49,7 @@ static const struct entry of_disks[] = {
 	      "call again when earlier requests have completed"),
 	ERROR(EFAULT, "the buffer is not memory of this process that can be used", NULL),
 	ERROR(ENOMEM, "the pages of the buffer could not be pinned or mapped",
-	      "raise the limit of locked memory or use smaller calls"),
+	      "raise the limit of locked memory (ulimit -l) or use smaller calls"),
 	ERROR(EBUSY, "the drive or the namespace is in use or not ready",
 	      "see who uses it, or try again later"),
 	ERROR(EMLINK, "the memory of the buffer is in more pieces than a command of the disk takes",
@@ -92,7 +92,13 @@ static const struct entry of_disks[] = {
 	{ 0 },
 };
 
+/* The library chooses the lengths of these calls, which are as short as they can be. */
+#define NO_MEMORY                                                           \
+	ERROR(ENOMEM, "there is no memory, or no more of it may be locked", \
+	      "raise the limit of locked memory (ulimit -l)")
+
 static const struct entry of_stores[] = {
+	NO_MEMORY,
 	ERROR(ENOENT, "there is no such disk and no such file",
 	      "chario list shows the disks; chario format --size SIZE FILE makes a file with a store"),
 	ERROR(ENODEV, "there is no such disk", "chario list shows the disks that are there"),
@@ -129,6 +135,7 @@ static const struct entry of_stores[] = {
 };
 
 static const struct entry of_areas[] = {
+	NO_MEMORY,
 	ERROR(ENOENT, "there is no such area", "chario ls shows those that there are"),
 	ERROR(EEXIST, "there is an area of this name already",
 	      "choose another name, or chario rm or chario rename it first"),
@@ -173,11 +180,20 @@ static const struct entry of_contents[] = {
 	{ 0 },
 };
 
+/* A recording that is read. */
+#define ANOTHER_RECORDING                                                                     \
+	ERROR(ESTALE,                                                                         \
+	      "another recording has begun in the area, or the disk has become smaller than " \
+	      "the store on it",                                                              \
+	      "open the area again to read the new one; if the file of the store was cut, "   \
+	      "restore its size")
+
 static const struct entry of_recordings[] = {
 	ERROR(EEXIST, "the area holds a recording already",
 	      "continue it, or force a new one to begin; chario ls shows the areas"),
 	ERROR(EALREADY, "the area holds a file of chario put, or a part of one",
 	      "take another area, or force a recording over it"),
+	ANOTHER_RECORDING,
 	ERROR(ENOSPC, "the area is full, or shorter than two segments",
 	      "take a longer area, shorter segments, or a ring, which overwrites the oldest"),
 	ERROR(EINVAL,
@@ -189,6 +205,7 @@ static const struct entry of_recordings[] = {
 };
 
 static const struct entry of_records[] = {
+	ANOTHER_RECORDING,
 	ERROR(ENOSPC, "the area is full",
 	      "take a longer area, or a ring, which overwrites the oldest"),
 	ERROR(EMSGSIZE, "the record is longer than a segment",
