@@ -102,15 +102,21 @@ TEST(test_append, "who goes on flushes what was there before")
 	EQUAL(rig_open(&options), -EIO);
 }
 
-/* Record whole segments, and wait until they are written, and nothing is on its way any more. */
-static int record_segments(uint64_t from, uint64_t to)
+/* Record, and wait until what is full is written, and nothing is on its way any more. */
+static int record_full(uint64_t from, uint64_t to, size_t bytes)
 {
-	int err = rig_record(from, to, chario_stream_room_bytes(rig.stream));
+	const struct chario_stream *stream = rig.stream;
+	int err = rig_record(from, to, bytes);
 
 	do
 		err = err ?: chario_stream_service(rig.stream) ?: rig_look();
-	while (!err && (rig.stream->in_flight || rig.status.free_buffers < 4));
+	while (!err && (stream->in_flight || stream->next + stream->open < stream->tail));
 	return err;
+}
+
+static int record_segments(uint64_t from, uint64_t to)
+{
+	return record_full(from, to, chario_stream_room_bytes(rig.stream));
 }
 
 /* By themselves flushes come for so many bytes only, before a wait for them and after one. */
@@ -242,7 +248,7 @@ TEST(test_undurable, "missing records that were not durable are told apart")
 	free(image);
 }
 
-/* Take the power away from a recorder that has made all durable. */
+/* Take the power away from a recorder; what it has written is there. */
 static void cut(void)
 {
 	unsigned char *image = malloc(rig.disk->bytes);
@@ -253,6 +259,69 @@ static void cut(void)
 	free(image);
 	chario_store_close(rig.store);
 	rig.store = lab_open_store(rig.disk);
+}
+
+/**
+ * struct parts - a recording of several parts, one segment of which a power cut takes
+ * @parts: a letter for each part: 'c' if it was closed, 'k' if the power was cut before anything
+ *	in it was durable
+ * @bytes: bytes of a record; 0 for a segment
+ * @gone: segment that is not there
+ * @missing: number of missing records
+ * @undurable: number of these that were not durable
+ */
+struct parts {
+	const char *parts;
+	size_t bytes;
+	uint64_t gone;
+	uint64_t missing;
+	uint64_t undurable;
+};
+
+/* Add a part of two records. */
+static void add_part(const struct parts *is, char how, bool is_first)
+{
+	struct chario_stream_options options = rig_small;
+
+	options.flags = is_first ? 0 : CHARIO_STREAM_APPEND;
+	EQUAL(rig_open(&options), 0);
+	EQUAL(record_full(0, 2, is->bytes ?: chario_stream_room_bytes(rig.stream)), 0);
+	if (how == 'k')
+		cut();
+	else
+		EQUAL(rig_close(), 0);
+}
+
+static void check_parts(const struct parts *is)
+{
+	unsigned char *gone;
+	uint64_t missing, undurable;
+
+	rig_end();
+	before();
+	for (size_t i = 0; is->parts[i]; i++)
+		add_part(is, is->parts[i], !i);
+	gone = rig.disk->image + lab_area_offset(rig.store) + is->gone * RIG_SEGMENT;
+	for (size_t i = 0; i < 3 && !tap_failed; i++) {
+		count_erased(is->gone * RIG_SEGMENT, RIG_SEGMENT, &missing, &undurable);
+		if (missing != is->missing || undurable != is->undurable)
+			TAP_FAIL("%s, %zu more: %llu missing, %llu not durable", is->parts, i,
+				 (unsigned long long)missing, (unsigned long long)undurable);
+		memset(gone, 0, RIG_SEGMENT);
+		add_part(is, 'c', false);
+	}
+}
+
+static const struct parts parts[] = {
+	{ "c", 0, 0, 1, 0 },
+	{ "ck", 0, 3, 1, 1 },
+};
+
+/* That does not change when the recording is continued. */
+TEST(test_parts, "each part tells what was durable of it")
+{
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		check_parts(&parts[i]);
 }
 
 /**

@@ -10,7 +10,9 @@
  *
  * A program that continues a recording counts missing records as durable, so each part is
  * judged by its own batches.  It makes durable what it finds, and continues behind the last
- * whole record, so of the last batch of an interrupted part it tells what was there.
+ * whole record, so of the last batch of an interrupted part it tells what was there.  Its own
+ * first number of durable records has all that it found, so records that are missing between two
+ * parts are judged by the batches of the later one.
  *
  * An interrupted program may have torn segments of a ring that it had begun to overwrite.
  * Those of the last program are known from the newest segment, and those of an earlier one
@@ -26,14 +28,12 @@
  * @GAP_MIDDLE: the record that began before the batch
  * @GAP_INNER: records before the last one that was read
  * @GAP_TAIL: records behind that, or all others if none was read
- * @GAP_BEHIND: records between the batch and the next
  * @NR_GAPS: number of these
  */
 enum gaps {
 	GAP_MIDDLE,
 	GAP_INNER,
 	GAP_TAIL,
-	GAP_BEHIND,
 	NR_GAPS,
 };
 
@@ -286,20 +286,20 @@ static void leave_batch(struct chario_losses *losses, const struct chario_disk_b
 {
 	const struct chario_disk_batch *last = &losses->batch;
 	bool is_other = last->part != batch->part;
+	struct chario_gap behind = find_gap_before(last, batch);
 	struct chario_gap gaps[NR_GAPS] = { 0 };
 
 	find_gaps_in(losses, gaps);
-	if (!is_other)
-		gaps[GAP_BEHIND] = find_gap_before(last, batch);
 	for (enum gaps i = 0; i < NR_GAPS; i++) {
 		if (is_other)
 			settle_gap(&gaps[i], last->records + count_found(last, batch));
 		add_gap(losses, &gaps[i]);
-		if (i < GAP_BEHIND && is_sure(losses, i))
+		if (is_sure(losses, i))
 			losses->nr_sure = losses->nr_gaps;
 	}
 	if (is_other)
 		end_part(losses, batch);
+	add_gap(losses, &behind);
 }
 
 void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_batch *batch,
@@ -376,7 +376,7 @@ uint64_t chario_losses_count_undurable(const struct chario_losses *losses, bool 
 	for (size_t i = 0; i < losses->nr_sure; i++)
 		numbers += count_gap(losses->gaps[i], worn_end, i < losses->nr_past ? 0 : durable);
 	find_gaps_in(losses, last);
-	for (enum gaps i = 0; i < GAP_BEHIND; i++)
+	for (enum gaps i = 0; i < NR_GAPS; i++)
 		if (is_sure(losses, i))
 			numbers += count_gap(last[i], worn_end, durable);
 	return numbers;
