@@ -264,7 +264,7 @@ static void cut(void)
 /**
  * struct parts - a recording of several parts, one segment of which a power cut takes
  * @parts: a letter for each part: 'c' if it was closed, 'k' if the power was cut before anything
- *	in it was durable
+ *	in it was durable, 'e' if that was when the end had been written
  * @bytes: bytes of a record; 0 for a segment
  * @gone: segment that is not there
  * @missing: number of missing records
@@ -288,19 +288,26 @@ static void add_part(const struct parts *is, char how, bool is_first)
 	EQUAL(record_full(0, 2, is->bytes ?: chario_stream_room_bytes(rig.stream)), 0);
 	if (how == 'k')
 		cut();
-	else
-		EQUAL(rig_close(), 0);
+	if (how == 'e')
+		rig.disk->faults.flush = (struct log_fault){ 0, LOG_FOR_EVER };
+	EQUAL(rig_close(), how == 'e' ? -EIO : 0);
+	log_disk_heal(rig.disk);
 }
 
 static void check_parts(const struct parts *is)
 {
-	unsigned char *gone;
+	struct chario_recording recording;
 	uint64_t missing, undurable;
+	unsigned char *gone;
 
 	rig_end();
 	before();
 	for (size_t i = 0; is->parts[i]; i++)
 		add_part(is, is->parts[i], !i);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
+	rig_close_reader();
+	EQUAL(recording.ended, is->parts[strlen(is->parts) - 1] == 'c');
 	gone = rig.disk->image + lab_area_offset(rig.store) + is->gone * RIG_SEGMENT;
 	for (size_t i = 0; i < 3 && !tap_failed; i++) {
 		count_erased(is->gone * RIG_SEGMENT, RIG_SEGMENT, &missing, &undurable);
@@ -315,6 +322,9 @@ static void check_parts(const struct parts *is)
 static const struct parts parts[] = {
 	{ "c", 0, 0, 1, 0 },
 	{ "ck", 0, 3, 1, 1 },
+	{ "e", 0, 0, 1, 1 },
+	{ "ce", 0, 3, 1, 1 },
+	{ "ec", 0, 3, 1, 0 },
 };
 
 /* That does not change when the recording is continued. */

@@ -231,22 +231,34 @@ static uint64_t count_found(const struct chario_disk_batch *last,
 }
 
 /*
+ * Returns whether the part of a batch was closed when the next one began.  The mark of the end
+ * is written before all is durable, so the next part tells, unless its program or that of the
+ * last one is of the first release.
+ */
+static bool is_closed(const struct chario_disk_batch *last, const struct chario_disk_batch *batch)
+{
+	if (last->flags & batch->flags & CHARIO_DISK_BATCH_TIMES)
+		return batch->flags & CHARIO_DISK_BATCH_AFTER;
+	return last->flags & CHARIO_DISK_BATCH_END;
+}
+
+/*
  * Returns whether a program was interrupted between two batches.  One that was interrupted
  * early has left no batch, but the next one knows of it.
  */
 static bool is_interrupted(const struct chario_disk_batch *last,
 			   const struct chario_disk_batch *batch)
 {
-	return !(last->flags & CHARIO_DISK_BATCH_END) ||
+	return !is_closed(last, batch) ||
 	       (last->flags & CHARIO_DISK_BATCH_CLEAN && !(batch->flags & CHARIO_DISK_BATCH_CLEAN));
 }
 
-/* Begin the next part.  A part that was ended had become durable before. */
+/* Begin the next part.  A part that was closed had become durable before. */
 static void end_part(struct chario_losses *losses, const struct chario_disk_batch *batch)
 {
 	if (is_interrupted(&losses->batch, batch) && batch->segment > losses->lap)
 		losses->torn_end = MAX(losses->torn_end, batch->segment - losses->lap);
-	if (losses->batch.flags & CHARIO_DISK_BATCH_END)
+	if (is_closed(&losses->batch, batch))
 		settle(losses, UINT64_MAX);
 	losses->nr_past = losses->nr_gaps;
 	losses->durable = 0;

@@ -199,6 +199,7 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 
 	if (err)
 		return err;
+	stream->after_end = chario_head_is_closed(&head, entry);
 	pass_damage(stream, &entry->end, &head);
 	if (!head.found)
 		return 0;

@@ -20,14 +20,13 @@ static void fill(const struct chario_tape *tape, const struct chario_head *head,
 {
 	const struct chario_disk_batch *last = &head->last;
 
-	recording->ended = head->ended;
 	recording->first_record = first_record(oldest);
 	recording->next_record = head->next_sequence;
 	recording->first_time_ns = oldest->time_ns;
 	recording->last_time_ns = last->time_ns;
 	recording->bytes = head->position;
 	recording->records = head->records;
-	recording->durable_records = head->ended ? head->records : last->durable_records;
+	recording->durable_records = last->durable_records;
 	recording->lost_records = last->lost_records;
 	recording->lost_bytes = last->lost_bytes;
 	recording->lost_before = last->segment < tape->slots ? 0 :
@@ -36,7 +35,8 @@ static void fill(const struct chario_tape *tape, const struct chario_head *head,
 }
 
 /* Read the end from the table; the recording may have been continued since. */
-static int fill_end(struct chario_reader *reader, struct chario_recording *recording)
+static int fill_end(struct chario_reader *reader, const struct chario_head *head,
+		    struct chario_recording *recording)
 {
 	struct chario_area_stream entry;
 	int err = chario_area_get_stream(reader->area, &entry);
@@ -48,9 +48,10 @@ static int fill_end(struct chario_reader *reader, struct chario_recording *recor
 		recording->missing_records = entry.end.records - recording->records;
 		recording->missing_bytes = entry.end.bytes - recording->bytes;
 	}
-	/* The end in the area may be missing; a full area has no room for it. */
-	if (entry.end.time_ns && entry.end.records >= recording->records)
+	if (chario_head_is_closed(head, &entry)) {
+		recording->durable_records = recording->records;
 		recording->ended = !recording->live;
+	}
 	return 0;
 }
 
@@ -79,7 +80,7 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 			return ret;
 		fill(tape, &head, ret ? &oldest : &head.last, &all);
 	}
-	ret = fill_end(reader, &all);
+	ret = fill_end(reader, &head, &all);
 	if (ret)
 		return ret;
 	return chario_sys_give(recording, size, &all, sizeof(all), RECORDING_MIN);
