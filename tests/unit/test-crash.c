@@ -373,6 +373,9 @@ static void check_append(const struct recipe *recipe, const struct seen *before)
 	appended_from = next_record;
 	EQUAL(append(recipe), 0);
 	read_all(&after);
+	if (!recipe->unsure && lost_durable)
+		TAP_FAIL("%s: %llu missing records count as lost after an append", recipe->name,
+			 (unsigned long long)lost_durable);
 	for (uint64_t i = after.first; !tap_failed && i < appended_from; i++)
 		CHECK(after.there[i] == before->there[i] || recipe->unsure);
 	if (recipe->options.flags & CHARIO_STREAM_RING)

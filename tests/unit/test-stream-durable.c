@@ -278,14 +278,14 @@ struct parts {
 	uint64_t undurable;
 };
 
-/* Add a part of two records. */
+/* Add a part of four records. */
 static void add_part(const struct parts *is, char how, bool is_first)
 {
 	struct chario_stream_options options = rig_small;
 
 	options.flags = is_first ? 0 : CHARIO_STREAM_APPEND;
 	EQUAL(rig_open(&options), 0);
-	EQUAL(record_full(0, 2, is->bytes ?: chario_stream_room_bytes(rig.stream)), 0);
+	EQUAL(record_full(0, 4, is->bytes ?: chario_stream_room_bytes(rig.stream)), 0);
 	if (how == 'k')
 		cut();
 	if (how == 'e')
@@ -320,11 +320,8 @@ static void check_parts(const struct parts *is)
 }
 
 static const struct parts parts[] = {
-	{ "c", 0, 0, 1, 0 },
-	{ "ck", 0, 3, 1, 1 },
-	{ "e", 0, 0, 1, 1 },
-	{ "ce", 0, 3, 1, 1 },
-	{ "ec", 0, 3, 1, 0 },
+	{ "c", 0, 0, 1, 0 },  { "ck", 0, 5, 1, 1 }, { "e", 0, 0, 1, 1 },
+	{ "ce", 0, 5, 1, 1 }, { "ec", 0, 5, 1, 0 }, { "k", 4500, 0, 2, 2 },
 };
 
 /* That does not change when the recording is continued. */

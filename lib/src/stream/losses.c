@@ -204,6 +204,22 @@ static struct chario_gap find_gap_before(const struct chario_disk_batch *last,
 	return gap;
 }
 
+/*
+ * Find the records between the last batch of a part and a batch of a later one.  That may count
+ * fewer records than the last one has.
+ */
+static struct chario_gap find_gap_between(const struct chario_disk_batch *last,
+					  const struct chario_disk_batch *batch)
+{
+	uint64_t begun = batch->sequence - MIN(batch->sequence, last->next_sequence);
+	uint64_t lost = chario_losses_before_batch(batch);
+
+	lost -= MIN(lost, last->lost_records);
+	begun -= MIN(begun, lost);
+	return make_gap(batch->segment ? batch->segment - 1 : 0, batch->records,
+			MIN(begun, batch->records));
+}
+
 /* Find the segment in which the first record of a batch began. */
 static uint64_t find_first_segment(const struct chario_losses *losses,
 				   const struct chario_disk_batch *batch)
@@ -293,18 +309,57 @@ static bool is_sure(const struct chario_losses *losses, enum gaps kind)
 	return losses->is_ended || (losses->given && kind < GAP_TAIL);
 }
 
+/* Leave the numbers that come again in the next part out of the tail of a part. */
+static void drop_repeated(const struct chario_losses *losses, uint64_t next_sequence,
+			  struct chario_gap *tail)
+{
+	uint64_t reached = losses->given ? losses->reached : losses->batch.sequence;
+	uint64_t kept = next_sequence > reached ? next_sequence - reached : 0;
+	uint64_t repeated = tail->numbers - MIN(tail->numbers, kept);
+
+	tail->numbers -= repeated;
+	tail->undurable -= MIN(tail->undurable, repeated);
+	tail->to -= MIN(tail->to - tail->from, repeated);
+}
+
+/*
+ * Judge the gaps at the end of a part, of whose last batch the next part counts the whole records.
+ * That may count a record that began earlier, whether its beginning was there or not.  If the
+ * first batch of the next part is missing, too, the records in the tail may belong to either.
+ */
+static void judge_end(const struct chario_losses *losses, const struct chario_disk_batch *batch,
+		      struct chario_gap gaps[NR_GAPS], struct chario_gap *behind)
+{
+	const struct chario_disk_batch *last = &losses->batch;
+	struct chario_gap *tail = &gaps[GAP_TAIL];
+	uint64_t found = last->records + count_found(last, batch);
+
+	settle_gap(&gaps[GAP_INNER], found);
+	settle_gap(tail, found);
+	drop_repeated(losses, batch->sequence, tail);
+	if (batch->serial == last->serial + 1)
+		return;
+	behind->numbers += tail->numbers;
+	behind->undurable += tail->numbers;
+	behind->from -= MIN(behind->from, tail->numbers);
+	*tail = (struct chario_gap){ 0 };
+}
+
 /* Leave the present batch, whose records that were not read are missing, for another. */
 static void leave_batch(struct chario_losses *losses, const struct chario_disk_batch *batch)
 {
-	const struct chario_disk_batch *last = &losses->batch;
-	bool is_other = last->part != batch->part;
-	struct chario_gap behind = find_gap_before(last, batch);
+	bool is_other = losses->batch.part != batch->part;
 	struct chario_gap gaps[NR_GAPS] = { 0 };
+	struct chario_gap behind;
 
 	find_gaps_in(losses, gaps);
+	if (is_other) {
+		behind = find_gap_between(&losses->batch, batch);
+		judge_end(losses, batch, gaps, &behind);
+	} else {
+		behind = find_gap_before(&losses->batch, batch);
+	}
 	for (enum gaps i = 0; i < NR_GAPS; i++) {
-		if (is_other)
-			settle_gap(&gaps[i], last->records + count_found(last, batch));
 		add_gap(losses, &gaps[i]);
 		if (is_sure(losses, i))
 			losses->nr_sure = losses->nr_gaps;
