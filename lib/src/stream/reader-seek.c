@@ -167,6 +167,10 @@ int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, ui
 
 	if (err)
 		return err;
+	*lost = *undurable = 0;
+	/* Behind the newest record no number is expected, so none is missing. */
+	if (!reader->has_expected)
+		return 0;
 	is_closed = entry.session == reader->tape.session && entry.end.time_ns &&
 		    entry.end.sequence >= last->next_sequence;
 	is_closed |= (last->flags & flags) == CHARIO_DISK_BATCH_END;
