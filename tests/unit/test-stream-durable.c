@@ -331,6 +331,83 @@ TEST(test_parts, "each part tells what was durable of it")
 		check_parts(&parts[i]);
 }
 
+/* What a producer does: r a record, l a lost one, v a room given back, w a wait, which ends a batch. */
+static const char *const producers[] = { "rlvr", "vlr", "rlvlvrwrvrrlwlvr", "lwvwrrvlrvwl",
+					 "rrvllrv" };
+
+/* Do it; a room that is given back leaves its number if there is another behind it. */
+static int produce(char what, size_t bytes)
+{
+	struct chario_stream_room rooms[2];
+
+	if (what == 'r')
+		return rig_record(0, 1, bytes);
+	if (what == 'l')
+		return chario_stream_lose(rig.stream, 1, 1);
+	if (what == 'w')
+		return rig_wait();
+	for (int i = 0; i < 2; i++)
+		if (chario_stream_get(rig.stream, 10, -1, &rooms[i]))
+			return -EAGAIN;
+	return chario_stream_commit(rig.stream, &rooms[0], 0, 0, 0) ?:
+		       chario_stream_commit(rig.stream, &rooms[1], 0, 0, 0);
+}
+
+/* Read from a record on: all that is missing was lost, behind each record and at the end. */
+static void check_lost(uint64_t from, uint64_t all)
+{
+	uint64_t missing = 0, lost, undurable;
+	int err = rig_open_reader();
+
+	if (from)
+		err = chario_reader_seek(rig.reader, from);
+	while (!err && !tap_failed) {
+		err = rig_next();
+		missing += err == -EAGAIN ? 0 : rig.record.missing;
+		EQUAL(chario_reader_count_missing(rig.reader, &lost, &undurable), 0);
+		if (lost != missing || undurable)
+			TAP_FAIL("from %llu: %llu missing, %llu lost, %llu not durable",
+				 (unsigned long long)from, (unsigned long long)missing,
+				 (unsigned long long)lost, (unsigned long long)undurable);
+	}
+	CHECK(err == -ENODATA || err == -EAGAIN);
+	CHECK(from || all == UINT64_MAX || missing == all);
+	rig_close_reader();
+}
+
+/* Two parts, each of which a power cut or a close ends. */
+static void check_producer(const char *what, size_t bytes, unsigned int cuts)
+{
+	struct chario_stream_options options = rig_small;
+	uint64_t all = 0, next = 0;
+
+	rig_end();
+	before();
+	for (unsigned int i = 0; i < 2 && !tap_failed; i++) {
+		EQUAL(rig_open(&options), 0);
+		for (const char *at = what; *at; at++) {
+			EQUAL(produce(*at, bytes), 0);
+			all += *at == 'l';
+		}
+		EQUAL(rig_wait(), 0);
+		next = rig.stream->sequence;
+		if (cuts & 1U << i)
+			cut();
+		EQUAL(rig_close(), 0);
+		options.flags = CHARIO_STREAM_APPEND;
+	}
+	for (uint64_t from = 0; from < next + 2 && !tap_failed; from++)
+		check_lost(from, cuts ? UINT64_MAX : all);
+	if (tap_failed)
+		printf("# %s, records of %zu bytes, cuts %u\n", what, bytes, cuts);
+}
+
+TEST(test_lost, "records that the producer lost, and rooms given back, are no damage")
+{
+	for (size_t i = 0; i < 8 * sizeof(producers) / sizeof(producers[0]) && !tap_failed; i++)
+		check_producer(producers[i / 8], i & 1 ? 100 : 5000, (unsigned int)i / 2 % 4);
+}
+
 /**
  * struct ring - a ring that several programs recorded to
  * @parts: a letter for each: 'c' if it closed the recording, 'k' if it was killed, 's' if that

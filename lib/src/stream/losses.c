@@ -132,12 +132,29 @@ uint64_t chario_losses_before_batch(const struct chario_disk_batch *batch)
 	return batch->lost_records > inside ? batch->lost_records - inside : 0;
 }
 
+/* Returns the number of records lost in the present batch, as far as it has been read. */
+static uint64_t count_lost_here(const struct chario_losses *losses)
+{
+	uint64_t lost = count_lost(&losses->batch);
+
+	return lost - MIN(lost, losses->voids);
+}
+
 /* Returns the number of numbers that are missing behind the start, in its batch. */
 static uint64_t count_behind_start(const struct chario_losses *losses)
 {
 	uint64_t numbers = losses->batch.next_sequence - losses->start;
+	uint64_t known = losses->given + losses->voids - losses->voids_started;
 
-	return numbers - MIN(numbers, losses->given);
+	return numbers - MIN(numbers, known);
+}
+
+/* Returns the number of numbers behind the last record that was read, in its batch. */
+static uint64_t count_behind_last(const struct chario_losses *losses)
+{
+	uint64_t numbers = losses->batch.next_sequence - losses->reached;
+
+	return numbers - MIN(numbers, losses->voids - losses->voids_reached);
 }
 
 /*
@@ -146,12 +163,11 @@ static uint64_t count_behind_start(const struct chario_losses *losses)
  */
 static uint64_t lost_before_start(const struct chario_losses *losses)
 {
-	uint64_t lost = count_lost(&losses->batch);
+	uint64_t lost = losses->batch.lost_records, behind = count_behind_start(losses);
 
 	if (!losses->starts_here)
 		return losses->lost_before;
-	return chario_losses_before_batch(&losses->batch) + lost -
-	       MIN(lost, count_behind_start(losses));
+	return lost - MIN(lost, MIN(count_lost_here(losses), behind));
 }
 
 /* Returns the number of records of the present batch that cannot be read, from the start on. */
@@ -163,7 +179,7 @@ static uint64_t count_missing(const struct chario_losses *losses)
 	if (!losses->starts_here)
 		return batch->nr_records - MIN(losses->given, batch->nr_records);
 	behind = count_behind_start(losses);
-	return behind - MIN(behind, count_lost(batch));
+	return behind - MIN(behind, count_lost_here(losses));
 }
 
 /*
@@ -179,7 +195,7 @@ static void find_gaps_in(const struct chario_losses *losses, struct chario_gap g
 	uint64_t tail = missing - first;
 
 	if (losses->given)
-		tail = MIN(tail, batch->next_sequence - losses->reached);
+		tail = MIN(tail, count_behind_last(losses));
 	gaps[GAP_MIDDLE] = make_gap(losses->first_segment, batch->records + first, first);
 	gaps[GAP_INNER] = make_gap(batch->segment, end - tail, missing - first - tail);
 	gaps[GAP_TAIL] = make_gap(batch->segment, end, tail);
@@ -292,7 +308,7 @@ static uint64_t lost_up_to_last(const struct chario_losses *losses)
 	if (!losses->given)
 		return losses->lost_reached;
 	find_gaps_in(losses, gaps);
-	behind = batch->next_sequence - losses->reached - gaps[GAP_TAIL].numbers;
+	behind = count_behind_last(losses) - gaps[GAP_TAIL].numbers;
 	return batch->lost_records - MIN(batch->lost_records, behind);
 }
 
@@ -393,6 +409,7 @@ void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_b
 	losses->batch = *batch;
 	losses->first_segment = first_segment;
 	losses->given = 0;
+	losses->voids = losses->voids_reached = losses->voids_started = 0;
 	losses->is_middle_given = false;
 	losses->is_ended = false;
 	settle(losses, batch->durable_records);
@@ -406,6 +423,7 @@ void chario_losses_start(struct chario_losses *losses, uint64_t sequence)
 	losses->is_middle_given = true;
 	losses->starts_here = true;
 	losses->start = sequence;
+	losses->voids_started = losses->voids;
 }
 
 void chario_losses_give(struct chario_losses *losses, uint64_t sequence, bool is_middle)
@@ -413,7 +431,13 @@ void chario_losses_give(struct chario_losses *losses, uint64_t sequence, bool is
 	losses->given++;
 	losses->is_middle_given |= is_middle;
 	losses->reached = sequence + 1;
+	losses->voids_reached = losses->voids;
 	losses->nr_sure = losses->nr_gaps;
+}
+
+void chario_losses_take_back(struct chario_losses *losses)
+{
+	losses->voids++;
 }
 
 void chario_losses_end(struct chario_losses *losses)

@@ -34,6 +34,9 @@ struct chario_gap {
  * @given: number of records that end in it and have been read
  * @is_middle_given: true if one of these began before the batch
  * @reached: number behind the last record that has been read
+ * @voids: number of rooms in @batch that were given back, up to the place
+ * @voids_reached: the same up to the last record that has been read
+ * @voids_started: the same up to the first record that counts
  * @starts_here: true if that one ends in @batch
  * @start: number of that one
  * @lost_before: number of records that the producer lost before it, if it ends before @batch
@@ -58,6 +61,9 @@ struct chario_losses {
 	uint64_t given;
 	bool is_middle_given;
 	uint64_t reached;
+	uint64_t voids;
+	uint64_t voids_reached;
+	uint64_t voids_started;
 	bool starts_here;
 	uint64_t start;
 	uint64_t lost_before;
@@ -95,6 +101,9 @@ void chario_losses_start(struct chario_losses *losses, uint64_t sequence);
 
 /* Count a record that ends in the present batch; @is_middle says that it began before. */
 void chario_losses_give(struct chario_losses *losses, uint64_t sequence, bool is_middle);
+
+/* Take note of a room in the present batch that was given back: its number is not missing. */
+void chario_losses_take_back(struct chario_losses *losses);
 
 /* Count the records that are missing behind the last one. */
 void chario_losses_end(struct chario_losses *losses);

@@ -156,10 +156,29 @@ int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records)
 	return chario_reader_seek(reader, recording.next_record - records);
 }
 
+/* Returns the number of rooms that were given back, from the place to the end of its batch. */
+static uint64_t count_voids_ahead(const struct chario_reader *reader)
+{
+	struct chario_pile pile = reader->pile;
+	struct chario_piece piece;
+	uint64_t voids = 0;
+	int ret;
+
+	while (reader->loaded &&
+	       (ret = chario_pile_next(&pile, reader->tape.segment_bytes, &piece))) {
+		if (ret < 0)
+			chario_pile_skip(&pile);
+		else
+			voids += !!(piece.record.flags & CHARIO_DISK_RECORD_VOID);
+	}
+	return voids;
+}
+
 /* Programs that write no times in batches may not have recorded the end in the table, either. */
 int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, uint64_t *undurable)
 {
-	const struct chario_disk_batch *last = &reader->losses.batch;
+	struct chario_losses losses = reader->losses;
+	const struct chario_disk_batch *last = &losses.batch;
 	const uint32_t flags = CHARIO_DISK_BATCH_END | CHARIO_DISK_BATCH_TIMES;
 	struct chario_area_stream entry;
 	int err = chario_area_get_stream(reader->area, &entry);
@@ -174,7 +193,8 @@ int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, ui
 	is_closed = entry.session == reader->tape.session && entry.end.time_ns &&
 		    entry.end.sequence >= last->next_sequence;
 	is_closed |= (last->flags & flags) == CHARIO_DISK_BATCH_END;
-	*lost = chario_losses_count_lost(&reader->losses);
-	*undurable = chario_losses_count_undurable(&reader->losses, is_closed);
+	losses.voids += count_voids_ahead(reader);
+	*lost = chario_losses_count_lost(&losses);
+	*undurable = chario_losses_count_undurable(&losses, is_closed);
 	return 0;
 }
