@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stream/format.h"
+#include "stream/tape.h"
 
 /**
  * struct chario_gap - records that are missing
@@ -95,6 +95,16 @@ void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_b
 
 /* Returns the number of records that the producer had lost when a batch began. */
 uint64_t chario_losses_before_batch(const struct chario_disk_batch *batch);
+
+/*
+ * Returns the number of records lost behind a batch, up to the end in the table: numbers that no
+ * record has.  A full area has no room for a batch that tells of them.
+ * @sequence and @records are those behind the batch.
+ */
+uint64_t chario_losses_before_end(const struct store_end *end, uint64_t sequence, uint64_t records);
+
+/* Returns the number of records lost before a recording goes on behind its head or its end. */
+uint64_t chario_losses_before_head(const struct chario_head *head, const struct store_end *end);
 
 /* Forget all records before one of the present batch, from which on missing ones count. */
 void chario_losses_start(struct chario_losses *losses, uint64_t sequence);

@@ -14,6 +14,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "stream/losses.h"
+
 #define MS 1000000ULL
 
 #define FLUSH_DEFAULT (64ULL << 20)
@@ -200,6 +202,7 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 	if (err)
 		return err;
 	stream->after_end = chario_head_is_closed(&head, entry);
+	stream->status.lost_records = chario_losses_before_head(&head, &entry->end);
 	pass_damage(stream, &entry->end, &head);
 	if (!head.found)
 		return 0;
@@ -212,7 +215,6 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 	stream->sequence = head.next_sequence;
 	stream->status.records = head.records;
 	stream->status.bytes = head.position;
-	stream->status.lost_records = head.last.lost_records;
 	stream->status.lost_bytes = head.last.lost_bytes;
 	stream->final = (struct chario_mark){
 		.segment = stream->next_segment,

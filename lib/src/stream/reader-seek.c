@@ -27,7 +27,6 @@ static void fill(const struct chario_tape *tape, const struct chario_head *head,
 	recording->bytes = head->position;
 	recording->records = head->records;
 	recording->durable_records = last->durable_records;
-	recording->lost_records = last->lost_records;
 	recording->lost_bytes = last->lost_bytes;
 	recording->lost_before = last->segment < tape->slots ? 0 :
 							       chario_losses_before_batch(oldest);
@@ -44,6 +43,7 @@ static int fill_end(struct chario_reader *reader, const struct chario_head *head
 	if (err || entry.session != reader->tape.session)
 		return err;
 	recording->ended_ns = entry.end.time_ns;
+	recording->lost_records = chario_losses_before_head(head, &entry.end);
 	if (entry.end.records > recording->records) {
 		recording->missing_records = entry.end.records - recording->records;
 		recording->missing_bytes = entry.end.bytes - recording->bytes;
@@ -195,6 +195,9 @@ int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, ui
 	is_closed |= (last->flags & flags) == CHARIO_DISK_BATCH_END;
 	losses.voids += count_voids_ahead(reader);
 	*lost = chario_losses_count_lost(&losses);
+	if (losses.is_ended && is_closed)
+		*lost += chario_losses_before_end(&entry.end, last->next_sequence,
+						  last->records + last->nr_records);
 	*undurable = chario_losses_count_undurable(&losses, is_closed);
 	return 0;
 }
