@@ -264,7 +264,7 @@ static void cut(void)
 /**
  * struct parts - a recording of several parts, one segment of which a power cut takes
  * @parts: a letter for each part: 'c' if it was closed, 'k' if the power was cut before anything
- *	in it was durable, 'e' if that was when the end had been written
+ *	in it was durable, 'e' if that was when the end had been written, 'f' if the area was full
  * @bytes: bytes of a record; 0 for a segment
  * @gone: segment that is not there
  * @missing: number of missing records
@@ -278,15 +278,17 @@ struct parts {
 	uint64_t undurable;
 };
 
-/* Add a part of four records. */
+/* Add a part of four records, or of as many as there is room for. */
 static void add_part(const struct parts *is, char how, bool is_first)
 {
 	struct chario_stream_options options = rig_small;
 
 	options.flags = is_first ? 0 : CHARIO_STREAM_APPEND;
 	EQUAL(rig_open(&options), 0);
-	EQUAL(record_full(0, 4, is->bytes ?: chario_stream_room_bytes(rig.stream)), 0);
-	if (how == 'k')
+	EQUAL(record_full(0, how == 'f' ? RIG_SLOTS : 4,
+			  is->bytes ?: chario_stream_room_bytes(rig.stream)),
+	      is_first || is->parts[0] != 'f' ? 0 : -ENOSPC);
+	if (strchr("kf", how))
 		cut();
 	if (how == 'e')
 		rig.disk->faults.flush = (struct log_fault){ 0, LOG_FOR_EVER };
@@ -320,8 +322,8 @@ static void check_parts(const struct parts *is)
 }
 
 static const struct parts parts[] = {
-	{ "c", 0, 0, 1, 0 },  { "ck", 0, 5, 1, 1 }, { "e", 0, 0, 1, 1 },
-	{ "ce", 0, 5, 1, 1 }, { "ec", 0, 5, 1, 0 }, { "k", 4500, 0, 2, 2 },
+	{ "c", 0, 0, 1, 0 },  { "ck", 0, 5, 1, 1 },   { "e", 0, 0, 1, 1 },  { "ce", 0, 5, 1, 1 },
+	{ "ec", 0, 5, 1, 0 }, { "k", 4500, 0, 2, 2 }, { "f", 0, 30, 1, 1 },
 };
 
 /* That does not change when the recording is continued. */

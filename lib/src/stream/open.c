@@ -439,6 +439,8 @@ static bool is_at_rest(const struct chario_stream *stream)
  */
 static int note_end(struct chario_stream *stream)
 {
+	/* Without a batch of its own it would end the part before, which was interrupted. */
+	bool ends_nothing = !stream->tail && !stream->after_end;
 	const struct store_end end = {
 		.sequence = stream->sequence,
 		.records = stream->status.records,
@@ -447,7 +449,7 @@ static int note_end(struct chario_stream *stream)
 		.time_ns = chario_sys_clock(CLOCK_REALTIME),
 	};
 
-	return chario_area_end_stream(stream->area, &end);
+	return ends_nothing ? 0 : chario_area_end_stream(stream->area, &end);
 }
 
 static int end(struct chario_stream *stream)
