@@ -245,7 +245,7 @@ static void count_lost(struct chario_reader *reader, uint64_t missing)
 	uint64_t lost = 0, undurable = 0;
 
 	EQUAL(chario_reader_count_missing(reader, &lost, &undurable), 0);
-	lost_durable = missing > lost + undurable ? missing - lost - undurable : 0;
+	lost_durable = missing - lost - undurable;
 }
 
 static void read_all(struct seen *seen)

@@ -132,7 +132,11 @@ uint64_t chario_losses_before_batch(const struct chario_disk_batch *batch)
 	return batch->lost_records > inside ? batch->lost_records - inside : 0;
 }
 
-uint64_t chario_losses_before_end(const struct store_end *end, uint64_t sequence, uint64_t records)
+/*
+ * Returns the number of records lost behind a batch, up to the end in the table: numbers that no
+ * record has.  A full area has no room for a batch that tells of them.
+ */
+static uint64_t lost_before_end(const struct store_end *end, uint64_t sequence, uint64_t records)
 {
 	uint64_t numbers = end->sequence - MIN(end->sequence, sequence);
 	uint64_t missing = end->records - MIN(end->records, records);
@@ -152,7 +156,7 @@ uint64_t chario_losses_before_head(const struct chario_head *head, const struct 
 	uint64_t lost = chario_losses_before_batch(last) + begun - MIN(begun, found);
 
 	return MIN(lost, last->lost_records) +
-	       chario_losses_before_end(end, head->next_sequence, head->records);
+	       lost_before_end(end, head->next_sequence, head->records);
 }
 
 /* Returns the number of records lost in the present batch, as far as it has been read. */
@@ -335,9 +339,20 @@ static uint64_t lost_up_to_last(const struct chario_losses *losses)
 	return batch->lost_records - MIN(batch->lost_records, behind);
 }
 
-uint64_t chario_losses_count_lost(const struct chario_losses *losses)
+static uint64_t lost_up_to_end(const struct chario_losses *losses, const struct store_end *end)
 {
-	uint64_t lost = lost_up_to_last(losses), before = lost_before_start(losses);
+	const struct chario_disk_batch *last = losses->is_ended_before ? &losses->before :
+									 &losses->batch;
+
+	return last->lost_records +
+	       lost_before_end(end, last->next_sequence, last->records + last->nr_records);
+}
+
+uint64_t chario_losses_count_lost(const struct chario_losses *losses, const struct store_end *end)
+{
+	bool is_ended = losses->is_ended || losses->is_ended_before;
+	uint64_t lost = is_ended ? lost_up_to_end(losses, end) : lost_up_to_last(losses);
+	uint64_t before = lost_before_start(losses);
 
 	return lost - MIN(lost, before);
 }
@@ -348,14 +363,18 @@ static bool is_sure(const struct chario_losses *losses, enum gaps kind)
 	return losses->is_ended || (losses->given && kind < GAP_TAIL);
 }
 
-/* Leave the numbers that come again in the next part out of the tail of a part. */
+/* Leave the numbers that come again in the next part, from one on, out of the end of a part. */
 static void drop_repeated(const struct chario_losses *losses, uint64_t next_sequence,
-			  struct chario_gap *tail)
+			  struct chario_gap gaps[NR_GAPS])
 {
-	uint64_t reached = losses->given ? losses->reached : losses->batch.sequence;
+	struct chario_gap *middle = &gaps[GAP_MIDDLE], *tail = &gaps[GAP_TAIL];
+	uint64_t first = losses->batch.sequence + middle->numbers;
+	uint64_t reached = losses->given ? losses->reached : first;
 	uint64_t kept = next_sequence > reached ? next_sequence - reached : 0;
 	uint64_t repeated = tail->numbers - MIN(tail->numbers, kept);
 
+	if (next_sequence <= losses->batch.sequence)
+		*middle = (struct chario_gap){ 0 };
 	tail->numbers -= repeated;
 	tail->undurable -= MIN(tail->undurable, repeated);
 	tail->to -= MIN(tail->to - tail->from, repeated);
@@ -375,7 +394,7 @@ static void judge_end(const struct chario_losses *losses, const struct chario_di
 
 	settle_gap(&gaps[GAP_INNER], found);
 	settle_gap(tail, found);
-	drop_repeated(losses, batch->sequence, tail);
+	drop_repeated(losses, batch->sequence, gaps);
 	if (batch->serial == last->serial + 1)
 		return;
 	behind->numbers += tail->numbers;
@@ -428,13 +447,15 @@ void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_b
 	losses->lost_reached = lost_up_to_last(losses);
 	losses->lost_before = lost_before_start(losses);
 	losses->starts_here = false;
+	if (losses->batch.part != batch->part)
+		losses->before = losses->batch;
 	losses->begun = true;
 	losses->batch = *batch;
 	losses->first_segment = first_segment;
 	losses->given = 0;
 	losses->voids = losses->voids_reached = losses->voids_started = 0;
 	losses->is_middle_given = false;
-	losses->is_ended = false;
+	losses->is_ended = losses->is_ended_before = false;
 	settle(losses, batch->durable_records);
 }
 
@@ -463,10 +484,15 @@ void chario_losses_take_back(struct chario_losses *losses)
 	losses->voids++;
 }
 
-void chario_losses_end(struct chario_losses *losses)
+/*
+ * A part that continued a closed recording, and was interrupted before it had a whole record, lies
+ * behind the end.
+ */
+void chario_losses_end(struct chario_losses *losses, uint64_t end)
 {
-	losses->is_ended = true;
-	losses->nr_sure = losses->nr_gaps;
+	losses->is_ended_before = losses->begun && end < losses->batch.next_sequence;
+	losses->is_ended = !losses->is_ended_before;
+	losses->nr_sure = losses->is_ended ? losses->nr_gaps : losses->nr_past;
 }
 
 /* Returns the missing numbers of a gap that were not durable, or were being overwritten. */

@@ -29,6 +29,7 @@ struct chario_gap {
  * struct chario_losses - the gaps of a recording that is read from batch to batch
  * @begun: true if @batch is known
  * @batch: header of the batch that is being read
+ * @before: header of the last batch of the part before
  * @first_segment: number of the segment in which its first record began, as far as known; if
  *	all before the batch is there, that of the batch
  * @given: number of records that end in it and have been read
@@ -43,6 +44,7 @@ struct chario_gap {
  * @lost_reached: number that the producer lost before the last record that has been read, if
  *	that ends before @batch
  * @is_ended: true if the records that are missing at the end have been counted
+ * @is_ended_before: true if those of the part before have been, and nothing of that of @batch
  * @durable: largest number of durable records in the header of any batch of the part of @batch
  * @gaps: gaps that may count, those of earlier parts first
  * @nr_gaps: number of gaps
@@ -57,6 +59,7 @@ struct chario_gap {
 struct chario_losses {
 	bool begun;
 	struct chario_disk_batch batch;
+	struct chario_disk_batch before;
 	uint64_t first_segment;
 	uint64_t given;
 	bool is_middle_given;
@@ -69,6 +72,7 @@ struct chario_losses {
 	uint64_t lost_before;
 	uint64_t lost_reached;
 	bool is_ended;
+	bool is_ended_before;
 	uint64_t durable;
 	struct chario_gap *gaps;
 	size_t nr_gaps;
@@ -96,13 +100,6 @@ void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_b
 /* Returns the number of records that the producer had lost when a batch began. */
 uint64_t chario_losses_before_batch(const struct chario_disk_batch *batch);
 
-/*
- * Returns the number of records lost behind a batch, up to the end in the table: numbers that no
- * record has.  A full area has no room for a batch that tells of them.
- * @sequence and @records are those behind the batch.
- */
-uint64_t chario_losses_before_end(const struct store_end *end, uint64_t sequence, uint64_t records);
-
 /* Returns the number of records lost before a recording goes on behind its head or its end. */
 uint64_t chario_losses_before_head(const struct chario_head *head, const struct store_end *end);
 
@@ -115,11 +112,14 @@ void chario_losses_give(struct chario_losses *losses, uint64_t sequence, bool is
 /* Take note of a room in the present batch that was given back: its number is not missing. */
 void chario_losses_take_back(struct chario_losses *losses);
 
-/* Count the records that are missing behind the last one. */
-void chario_losses_end(struct chario_losses *losses);
+/* Count the records that are missing behind the last one, up to the number @end. */
+void chario_losses_end(struct chario_losses *losses, uint64_t end);
 
-/* Returns the number of missing sequence numbers, counted like those below, that were lost. */
-uint64_t chario_losses_count_lost(const struct chario_losses *losses);
+/*
+ * Returns the number of missing sequence numbers, counted like those below, that were lost; @end
+ * is that in the table.
+ */
+uint64_t chario_losses_count_lost(const struct chario_losses *losses, const struct store_end *end);
 
 /*
  * Returns the number of missing sequence numbers that no batch tells to have been durable, or

@@ -190,14 +190,12 @@ int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, ui
 	/* Behind the newest record no number is expected, so none is missing. */
 	if (!reader->has_expected)
 		return 0;
-	is_closed = entry.session == reader->tape.session && entry.end.time_ns &&
-		    entry.end.sequence >= last->next_sequence;
+	if (entry.session != reader->tape.session)
+		entry.end = (struct store_end){ 0 };
+	is_closed = entry.end.time_ns && entry.end.sequence >= last->next_sequence;
 	is_closed |= (last->flags & flags) == CHARIO_DISK_BATCH_END;
 	losses.voids += count_voids_ahead(reader);
-	*lost = chario_losses_count_lost(&losses);
-	if (losses.is_ended && is_closed)
-		*lost += chario_losses_before_end(&entry.end, last->next_sequence,
-						  last->records + last->nr_records);
+	*lost = chario_losses_count_lost(&losses, &entry.end);
 	*undurable = chario_losses_count_undurable(&losses, is_closed);
 	return 0;
 }

@@ -294,7 +294,7 @@ static void give_end(struct chario_reader *reader, struct chario_record *record)
 		.sequence = reader->end,
 		.missing = count_missing(reader, reader->end),
 	};
-	chario_losses_end(&reader->losses);
+	chario_losses_end(&reader->losses, reader->end);
 	reader->skipped = 0;
 	reader->expected = MAX(reader->expected, reader->end);
 }
