@@ -363,23 +363,34 @@ TEST(test_abandon, "what waits is counted if a drain is ended")
 	}
 }
 
-/* The area gets full in a drain: what has no room in it is lost as well. */
-TEST(test_full_in_drain, "what waits is counted if a drain fills the area")
+/* The area gets full, in a drain or before: what has no room in it is lost as well. */
+static void check_full(int (*make)(void), chario_recorder_progress *progress, uint64_t given)
 {
 	uint64_t most = 0;
 
+	recorder_end();
+	recorder_begin();
 	while (!rig_record(most, most + 1, RECORD))
 		most++;
 	recorder_end();
 	recorder_begin();
 	EQUAL(rig_record(0, most - 3, RECORD), 0);
+	EQUAL(make ? make() : 0, 0);
 	recorder.flags = CHARIO_RECORDER_DRAIN;
-	recorder.progress = stop;
-	EQUAL(give(0, 10), 0);
+	recorder.progress = progress;
+	EQUAL(give(0, given), 0);
 	EQUAL(run(), -ENOSPC);
 	EQUAL(recorder.end, CHARIO_RECORDER_FULL);
 	EQUAL(rig_look(), 0);
-	EQUAL(rig.status.records + rig.status.lost_records, most - 3 + 10);
+	EQUAL(rig.status.records + rig.status.lost_records, most - 3 + given);
+}
+
+TEST(test_full, "what waits is counted if the area is full")
+{
+	check_full(NULL, stop, 10);
+	check_full(make_dgram, NULL, 10);
+	/* The kernel drops most of them. */
+	check_full(make_udp, NULL, 1000);
 }
 
 static int give_and_stop(const struct chario_recorder *now, void *data)

@@ -102,15 +102,21 @@ TEST(test_append, "who goes on flushes what was there before")
 	EQUAL(rig_open(&options), -EIO);
 }
 
-/* Record whole segments, and wait until they are written, and nothing is on its way any more. */
-static int record_segments(uint64_t from, uint64_t to)
+/* Record, and wait until what is full is written, and nothing is on its way any more. */
+static int record_full(uint64_t from, uint64_t to, size_t bytes)
 {
-	int err = rig_record(from, to, chario_stream_room_bytes(rig.stream));
+	const struct chario_stream *stream = rig.stream;
+	int err = rig_record(from, to, bytes);
 
 	do
 		err = err ?: chario_stream_service(rig.stream) ?: rig_look();
-	while (!err && (rig.stream->in_flight || rig.status.free_buffers < 4));
+	while (!err && (stream->in_flight || stream->next + stream->open < stream->tail));
 	return err;
+}
+
+static int record_segments(uint64_t from, uint64_t to)
+{
+	return record_full(from, to, chario_stream_room_bytes(rig.stream));
 }
 
 /* By themselves flushes come for so many bytes only, before a wait for them and after one. */
@@ -242,7 +248,7 @@ TEST(test_undurable, "missing records that were not durable are told apart")
 	free(image);
 }
 
-/* Take the power away from a recorder that has made all durable. */
+/* Take the power away from a recorder; what it has written is there. */
 static void cut(void)
 {
 	unsigned char *image = malloc(rig.disk->bytes);
@@ -253,6 +259,172 @@ static void cut(void)
 	free(image);
 	chario_store_close(rig.store);
 	rig.store = lab_open_store(rig.disk);
+}
+
+/**
+ * struct parts - a recording of several parts, one segment of which a power cut takes
+ * @parts: a letter for each part: 'c' if it was closed, 'k' if the power was cut before anything
+ *	in it was durable, 'e' if that was when the end had been written, 'f' if the area was full
+ * @bytes: bytes of a record; 0 for a segment
+ * @gone: segment that is not there
+ * @missing: number of missing records
+ * @undurable: number of these that were not durable
+ */
+struct parts {
+	const char *parts;
+	size_t bytes;
+	uint64_t gone;
+	uint64_t missing;
+	uint64_t undurable;
+};
+
+/* Add a part of four records, or of as many as there is room for. */
+static void add_part(const struct parts *is, char how, bool is_first)
+{
+	struct chario_stream_options options = rig_small;
+
+	options.flags = is_first ? 0 : CHARIO_STREAM_APPEND;
+	EQUAL(rig_open(&options), 0);
+	EQUAL(record_full(0, how == 'f' ? RIG_SLOTS : 4,
+			  is->bytes ?: chario_stream_room_bytes(rig.stream)),
+	      is_first || is->parts[0] != 'f' ? 0 : -ENOSPC);
+	if (strchr("kf", how))
+		cut();
+	if (how == 'e')
+		rig.disk->faults.flush = (struct log_fault){ 0, LOG_FOR_EVER };
+	EQUAL(rig_close(), how == 'e' ? -EIO : 0);
+	log_disk_heal(rig.disk);
+}
+
+static void check_parts(const struct parts *is)
+{
+	struct chario_recording recording;
+	uint64_t missing, undurable;
+	unsigned char *gone;
+
+	rig_end();
+	before();
+	for (size_t i = 0; is->parts[i]; i++)
+		add_part(is, is->parts[i], !i);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
+	rig_close_reader();
+	EQUAL(recording.ended, is->parts[strlen(is->parts) - 1] == 'c');
+	gone = rig.disk->image + lab_area_offset(rig.store) + is->gone * RIG_SEGMENT;
+	for (size_t i = 0; i < 3 && !tap_failed; i++) {
+		count_erased(is->gone * RIG_SEGMENT, RIG_SEGMENT, &missing, &undurable);
+		if (missing != is->missing || undurable != is->undurable)
+			TAP_FAIL("%s, %zu more: %llu missing, %llu not durable", is->parts, i,
+				 (unsigned long long)missing, (unsigned long long)undurable);
+		memset(gone, 0, RIG_SEGMENT);
+		add_part(is, 'c', false);
+	}
+}
+
+static const struct parts parts[] = {
+	{ "c", 0, 0, 1, 0 },  { "ck", 0, 5, 1, 1 },   { "e", 0, 0, 1, 1 },  { "ce", 0, 5, 1, 1 },
+	{ "ec", 0, 5, 1, 0 }, { "k", 4500, 0, 2, 2 }, { "f", 0, 30, 1, 1 },
+};
+
+/* That does not change when the recording is continued. */
+TEST(test_parts, "each part tells what was durable of it")
+{
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		check_parts(&parts[i]);
+}
+
+/*
+ * What a producer does: r a record, l a lost one, v a room given back, w a wait, which ends a
+ * batch, f records until the area is full.
+ */
+static const char *const producers[] = { "fll",    "rlvrwlfl",         "rlvr",
+					 "vlr",    "rlvlvrwrvrrlwlvr", "lwvwrrvlrvwl",
+					 "rrvllrv" };
+
+/* A room that is given back leaves its number if there is another behind it. */
+static int give_back(void)
+{
+	struct chario_stream_room rooms[2];
+	int err = 0;
+
+	for (int i = 0; i < 2 && !err; i++)
+		err = chario_stream_get(rig.stream, 10, -1, &rooms[i]);
+	for (int i = 0; i < 2 && !err; i++)
+		err = chario_stream_commit(rig.stream, &rooms[i], 0, 0, 0);
+	return err;
+}
+
+static int produce(char what, size_t bytes)
+{
+	if (what == 'l')
+		return chario_stream_lose(rig.stream, 1, 1);
+	if (what == 'w')
+		return rig_wait();
+	if (what == 'v')
+		return give_back();
+	return rig_record(0, what == 'f' ? UINT64_MAX : 1, bytes);
+}
+
+/* Read from a record on: all that is missing was lost, behind each record and at the end. */
+static void check_lost(uint64_t from, uint64_t all)
+{
+	uint64_t missing = 0, lost, undurable;
+	int err = rig_open_reader();
+
+	if (from)
+		err = chario_reader_seek(rig.reader, from);
+	while (!err && !tap_failed) {
+		err = rig_next();
+		missing += err == -EAGAIN ? 0 : rig.record.missing;
+		EQUAL(chario_reader_count_missing(rig.reader, &lost, &undurable), 0);
+		if (lost != missing || undurable)
+			TAP_FAIL("from %llu: %llu missing, %llu lost, %llu not durable",
+				 (unsigned long long)from, (unsigned long long)missing,
+				 (unsigned long long)lost, (unsigned long long)undurable);
+	}
+	CHECK(err == -ENODATA || err == -EAGAIN);
+	CHECK(from || all == UINT64_MAX || missing == all);
+	rig_close_reader();
+}
+
+/* Two parts, each of which a power cut or a close ends. */
+static void check_producer(const char *what, size_t bytes, unsigned int cuts)
+{
+	struct chario_stream_options options = rig_small;
+	struct chario_recording recording;
+	uint64_t all = 0, next = 0;
+	int err;
+
+	rig_end();
+	before();
+	for (unsigned int i = 0; i < 2 && !tap_failed; i++) {
+		EQUAL(rig_open(&options), 0);
+		for (const char *at = what; *at; at++) {
+			err = produce(*at, bytes);
+			CHECK(!err || (err == -ENOSPC && strchr(what, 'f')));
+			all += *at == 'l';
+		}
+		EQUAL(rig_wait(), 0);
+		next = rig.stream->sequence;
+		if (cuts & 1U << i)
+			cut();
+		EQUAL(rig_close(), 0);
+		options.flags = CHARIO_STREAM_APPEND;
+	}
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
+	rig_close_reader();
+	CHECK(cuts || recording.lost_records == all);
+	for (uint64_t from = 0; from < next + 2 && !tap_failed; from += 1 + next / 64)
+		check_lost(from, cuts ? UINT64_MAX : all);
+	if (tap_failed)
+		printf("# %s, records of %zu bytes, cuts %u\n", what, bytes, cuts);
+}
+
+TEST(test_lost, "records that the producer lost, and rooms given back, are no damage")
+{
+	for (size_t i = 0; i < 8 * sizeof(producers) / sizeof(producers[0]) && !tap_failed; i++)
+		check_producer(producers[i / 8], i & 1 ? 100 : 5000, (unsigned int)i / 2 % 4);
 }
 
 /**

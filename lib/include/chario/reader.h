@@ -63,7 +63,7 @@ struct chario_record {
  * @durable_records: number of records, from the first on, that the producer knew to be
  *	durable at its last write
  * @lost_records: number of records that the producer lost
- * @lost_bytes: bytes of data in the lost records
+ * @lost_bytes: bytes of data in the lost records, without those lost when the area was full
  * @torn_segments: number of segments near the head that a power cut left incomplete or
  *	that are being written: those missing, and the newest if it is not whole
  * @reads: number of reads of the disk that the search for the head took

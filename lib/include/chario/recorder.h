@@ -133,7 +133,8 @@ struct chario_recorder {
  * With CHARIO_RECORDER_DRAIN a recorder that @progress or @limit_ns ends first takes what waits
  * in the kernel: of a pipe, what is there then; of a socket, a terminal or a device, until
  * nothing waits, but no more than the queue could hold, or 16 MiB where the kernel does not
- * tell.  If @progress, a full area or an error ends the drain, what still waits counts as lost.
+ * tell.  If @progress, a full area or an error ends the drain, what still waits counts as lost;
+ * so do datagrams if the area is full, or cannot be written, before a drain has begun.
  * Files and disks have nothing that could be lost.
  *
  * The count of a socket's losses begins anew with each run: a second run on one socket counts

@@ -40,6 +40,7 @@
 #define CHARIO_DISK_BATCH_TOLD   (1U << 4) /* in a ring: the table records an end */
 #define CHARIO_DISK_BATCH_TIMES  (1U << 5) /* its first block has a struct chario_disk_times */
 #define CHARIO_DISK_BATCH_STEADY (1U << 6) /* times of records are those of the system's clock */
+#define CHARIO_DISK_BATCH_AFTER  (1U << 7) /* its part continues a closed recording */
 
 /* Flags of a record; CHARIO_RECORD_META and CHARIO_RECORD_NO_CRC are lower bits. */
 #define CHARIO_DISK_RECORD_FIRST (1U << 8) /* the record begins here */

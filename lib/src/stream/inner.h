@@ -195,6 +195,7 @@ struct chario_patience {
  * @part: random number of this stream
  * @clean_from: number of the segment by which a ring has overwritten all that an
  *	interrupted part may have torn; UINT64_MAX if the area holds no ring
+ * @after_end: true if this stream continues a closed recording, all of which was durable
  * @cursor: offset of the next record header in the segment being filled
  * @ceiling: offset in that segment at which data of callers' buffers begin
  * @filling: true if a segment is being filled
@@ -259,6 +260,7 @@ struct chario_stream {
 	struct chario_stream_options options;
 	uint64_t part;
 	uint64_t clean_from;
+	bool after_end;
 
 	uint32_t cursor;
 	uint32_t ceiling;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stream/format.h"
+#include "stream/tape.h"
 
 /**
  * struct chario_gap - records that are missing
@@ -29,17 +29,22 @@ struct chario_gap {
  * struct chario_losses - the gaps of a recording that is read from batch to batch
  * @begun: true if @batch is known
  * @batch: header of the batch that is being read
+ * @before: header of the last batch of the part before
  * @first_segment: number of the segment in which its first record began, as far as known; if
  *	all before the batch is there, that of the batch
  * @given: number of records that end in it and have been read
  * @is_middle_given: true if one of these began before the batch
  * @reached: number behind the last record that has been read
+ * @voids: number of rooms in @batch that were given back, up to the place
+ * @voids_reached: the same up to the last record that has been read
+ * @voids_started: the same up to the first record that counts
  * @starts_here: true if that one ends in @batch
  * @start: number of that one
  * @lost_before: number of records that the producer lost before it, if it ends before @batch
  * @lost_reached: number that the producer lost before the last record that has been read, if
  *	that ends before @batch
  * @is_ended: true if the records that are missing at the end have been counted
+ * @is_ended_before: true if those of the part before have been, and nothing of that of @batch
  * @durable: largest number of durable records in the header of any batch of the part of @batch
  * @gaps: gaps that may count, those of earlier parts first
  * @nr_gaps: number of gaps
@@ -54,15 +59,20 @@ struct chario_gap {
 struct chario_losses {
 	bool begun;
 	struct chario_disk_batch batch;
+	struct chario_disk_batch before;
 	uint64_t first_segment;
 	uint64_t given;
 	bool is_middle_given;
 	uint64_t reached;
+	uint64_t voids;
+	uint64_t voids_reached;
+	uint64_t voids_started;
 	bool starts_here;
 	uint64_t start;
 	uint64_t lost_before;
 	uint64_t lost_reached;
 	bool is_ended;
+	bool is_ended_before;
 	uint64_t durable;
 	struct chario_gap *gaps;
 	size_t nr_gaps;
@@ -90,17 +100,26 @@ void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_b
 /* Returns the number of records that the producer had lost when a batch began. */
 uint64_t chario_losses_before_batch(const struct chario_disk_batch *batch);
 
+/* Returns the number of records lost before a recording goes on behind its head or its end. */
+uint64_t chario_losses_before_head(const struct chario_head *head, const struct store_end *end);
+
 /* Forget all records before one of the present batch, from which on missing ones count. */
 void chario_losses_start(struct chario_losses *losses, uint64_t sequence);
 
 /* Count a record that ends in the present batch; @is_middle says that it began before. */
 void chario_losses_give(struct chario_losses *losses, uint64_t sequence, bool is_middle);
 
-/* Count the records that are missing behind the last one. */
-void chario_losses_end(struct chario_losses *losses);
+/* Take note of a room in the present batch that was given back: its number is not missing. */
+void chario_losses_take_back(struct chario_losses *losses);
 
-/* Returns the number of missing sequence numbers, counted like those below, that were lost. */
-uint64_t chario_losses_count_lost(const struct chario_losses *losses);
+/* Count the records that are missing behind the last one, up to the number @end. */
+void chario_losses_end(struct chario_losses *losses, uint64_t end);
+
+/*
+ * Returns the number of missing sequence numbers, counted like those below, that were lost; @end
+ * is that in the table.
+ */
+uint64_t chario_losses_count_lost(const struct chario_losses *losses, const struct store_end *end);
 
 /*
  * Returns the number of missing sequence numbers that no batch tells to have been durable, or

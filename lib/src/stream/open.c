@@ -14,6 +14,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "stream/losses.h"
+
 #define MS 1000000ULL
 
 #define FLUSH_DEFAULT (64ULL << 20)
@@ -199,6 +201,8 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 
 	if (err)
 		return err;
+	stream->after_end = chario_head_is_closed(&head, entry);
+	stream->status.lost_records = chario_losses_before_head(&head, &entry->end);
 	pass_damage(stream, &entry->end, &head);
 	if (!head.found)
 		return 0;
@@ -211,7 +215,6 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 	stream->sequence = head.next_sequence;
 	stream->status.records = head.records;
 	stream->status.bytes = head.position;
-	stream->status.lost_records = head.last.lost_records;
 	stream->status.lost_bytes = head.last.lost_bytes;
 	stream->final = (struct chario_mark){
 		.segment = stream->next_segment,
@@ -437,6 +440,8 @@ static bool is_at_rest(const struct chario_stream *stream)
  */
 static int note_end(struct chario_stream *stream)
 {
+	/* Without a batch of its own it would end the part before, which was interrupted. */
+	bool ends_nothing = !stream->tail && !stream->after_end;
 	const struct store_end end = {
 		.sequence = stream->sequence,
 		.records = stream->status.records,
@@ -445,7 +450,7 @@ static int note_end(struct chario_stream *stream)
 		.time_ns = chario_sys_clock(CLOCK_REALTIME),
 	};
 
-	return chario_area_end_stream(stream->area, &end);
+	return ends_nothing ? 0 : chario_area_end_stream(stream->area, &end);
 }
 
 static int end(struct chario_stream *stream)

@@ -63,6 +63,7 @@ struct chario_reader_clock {
  * @joining: number of that record
  * @expected: number that the next record should have
  * @has_expected: true if @expected is known
+ * @skipped: number of missing records between the last one that was given and @expected
  * @from_sequence: number below which records are passed over
  * @from_time_ns: time before which records are passed over
  * @looks: number of looks since the window was read
@@ -88,6 +89,7 @@ struct chario_reader {
 	uint64_t joining;
 	uint64_t expected;
 	bool has_expected;
+	uint64_t skipped;
 	uint64_t from_sequence;
 	uint64_t from_time_ns;
 	uint32_t looks;

@@ -45,6 +45,7 @@ void chario_reader_reset(struct chario_reader *reader)
 	reader->fresh = true;
 	reader->done_bytes = 0;
 	reader->has_expected = false;
+	reader->skipped = 0;
 	reader->from_sequence = 0;
 	reader->from_time_ns = 0;
 	reader->looks = 0;

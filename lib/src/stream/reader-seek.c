@@ -20,15 +20,13 @@ static void fill(const struct chario_tape *tape, const struct chario_head *head,
 {
 	const struct chario_disk_batch *last = &head->last;
 
-	recording->ended = head->ended;
 	recording->first_record = chario_reader_first_record(oldest);
 	recording->next_record = head->next_sequence;
 	recording->first_time_ns = oldest->time_ns;
 	recording->last_time_ns = last->time_ns;
 	recording->bytes = head->position;
 	recording->records = head->records;
-	recording->durable_records = head->ended ? head->records : last->durable_records;
-	recording->lost_records = last->lost_records;
+	recording->durable_records = last->durable_records;
 	recording->lost_bytes = last->lost_bytes;
 	recording->lost_before = last->segment < tape->slots ? 0 :
 							       chario_losses_before_batch(oldest);
@@ -36,7 +34,8 @@ static void fill(const struct chario_tape *tape, const struct chario_head *head,
 }
 
 /* Read the end from the table; the recording may have been continued since. */
-static int fill_end(struct chario_reader *reader, struct chario_recording *recording)
+static int fill_end(struct chario_reader *reader, const struct chario_head *head,
+		    struct chario_recording *recording)
 {
 	struct chario_area_stream entry;
 	int err = chario_area_get_stream(reader->area, &entry);
@@ -44,13 +43,15 @@ static int fill_end(struct chario_reader *reader, struct chario_recording *recor
 	if (err || entry.session != reader->tape.session)
 		return err;
 	recording->ended_ns = entry.end.time_ns;
+	recording->lost_records = chario_losses_before_head(head, &entry.end);
 	if (entry.end.records > recording->records) {
 		recording->missing_records = entry.end.records - recording->records;
 		recording->missing_bytes = entry.end.bytes - recording->bytes;
 	}
-	/* The end in the area may be missing; a full area has no room for it. */
-	if (entry.end.time_ns && entry.end.records >= recording->records)
+	if (chario_head_is_closed(head, &entry)) {
+		recording->durable_records = recording->records;
 		recording->ended = !recording->live;
+	}
 	return 0;
 }
 
@@ -84,7 +85,7 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 		if (!all.last_time_ns)
 			all.first_time_ns = 0;
 	}
-	ret = fill_end(reader, &all);
+	ret = fill_end(reader, &head, &all);
 	if (ret)
 		return ret;
 	return chario_sys_give(recording, size, &all, sizeof(all), RECORDING_MIN);
@@ -160,10 +161,29 @@ int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records)
 	return chario_reader_seek(reader, recording.next_record - records);
 }
 
+/* Returns the number of rooms that were given back, from the place to the end of its batch. */
+static uint64_t count_voids_ahead(const struct chario_reader *reader)
+{
+	struct chario_pile pile = reader->pile;
+	struct chario_piece piece;
+	uint64_t voids = 0;
+	int ret;
+
+	while (reader->loaded &&
+	       (ret = chario_pile_next(&pile, reader->tape.segment_bytes, &piece))) {
+		if (ret < 0)
+			chario_pile_skip(&pile);
+		else
+			voids += !!(piece.record.flags & CHARIO_DISK_RECORD_VOID);
+	}
+	return voids;
+}
+
 /* Programs that write no times in batches may not have recorded the end in the table, either. */
 int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, uint64_t *undurable)
 {
-	const struct chario_disk_batch *last = &reader->losses.batch;
+	struct chario_losses losses = reader->losses;
+	const struct chario_disk_batch *last = &losses.batch;
 	const uint32_t flags = CHARIO_DISK_BATCH_END | CHARIO_DISK_BATCH_TIMES;
 	struct chario_area_stream entry;
 	int err = chario_area_get_stream(reader->area, &entry);
@@ -171,10 +191,16 @@ int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, ui
 
 	if (err)
 		return err;
-	is_closed = entry.session == reader->tape.session && entry.end.time_ns &&
-		    entry.end.sequence >= last->next_sequence;
+	*lost = *undurable = 0;
+	/* Behind the newest record no number is expected, so none is missing. */
+	if (!reader->has_expected)
+		return 0;
+	if (entry.session != reader->tape.session)
+		entry.end = (struct store_end){ 0 };
+	is_closed = entry.end.time_ns && entry.end.sequence >= last->next_sequence;
 	is_closed |= (last->flags & flags) == CHARIO_DISK_BATCH_END;
-	*lost = chario_losses_count_lost(&reader->losses);
-	*undurable = chario_losses_count_undurable(&reader->losses, is_closed);
+	losses.voids += count_voids_ahead(reader);
+	*lost = chario_losses_count_lost(&losses, &entry.end);
+	*undurable = chario_losses_count_undurable(&losses, is_closed);
 	return 0;
 }

@@ -158,6 +158,7 @@ static int jump(struct chario_reader *reader, const struct chario_disk_batch *ba
 	reader->done_bytes = 0;
 	reader->has_expected = true;
 	reader->expected = chario_reader_first_record(batch);
+	reader->skipped = 0;
 	chario_losses_reset(&reader->losses);
 	chario_losses_pass(&reader->losses, batch, false, false);
 	chario_losses_start(&reader->losses, reader->expected);

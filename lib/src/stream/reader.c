@@ -178,6 +178,14 @@ static void begin_record(struct chario_reader *reader)
 	};
 }
 
+/* Returns the number of missing records before one, or before the end. */
+static uint64_t count_missing(const struct chario_reader *reader, uint64_t sequence)
+{
+	if (!reader->has_expected)
+		return 0;
+	return reader->skipped + sequence - MIN(sequence, reader->expected);
+}
+
 static void give(struct chario_reader *reader, const struct chario_piece *piece,
 		 struct chario_record *record)
 {
@@ -187,11 +195,10 @@ static void give(struct chario_reader *reader, const struct chario_piece *piece,
 		.sequence = piece->record.sequence,
 		.time_ns = piece->record.time_ns,
 		.flags = piece->record.flags & (CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC),
+		.missing = count_missing(reader, piece->record.sequence),
 	};
 	reader->clock.boottime_ns =
 		reader->clock.is_steady ? record->time_ns - (uint64_t)reader->clock.offset_ns : 0;
-	if (reader->has_expected && piece->record.sequence > reader->expected)
-		record->missing = piece->record.sequence - reader->expected;
 }
 
 /* Missing records count from the first record on, unless the number of that is known. */
@@ -203,6 +210,7 @@ static void pass(struct chario_reader *reader, const struct chario_piece *piece)
 			   !(piece->record.flags & CHARIO_DISK_RECORD_FIRST));
 	reader->expected = piece->record.sequence + 1;
 	reader->has_expected = true;
+	reader->skipped = 0;
 	/* Later records may have earlier times, and must not be passed over. */
 	reader->from_time_ns = 0;
 }
@@ -210,8 +218,13 @@ static void pass(struct chario_reader *reader, const struct chario_piece *piece)
 /* A record that was taken back has a number, which does not count as missing. */
 static void pass_void(struct chario_reader *reader, const struct chario_piece *piece)
 {
-	if (reader->has_expected && piece->record.sequence == reader->expected)
-		reader->expected++;
+	uint64_t sequence = piece->record.sequence;
+
+	chario_losses_take_back(&reader->losses);
+	if (!reader->has_expected || sequence < reader->expected)
+		return;
+	reader->skipped = count_missing(reader, sequence);
+	reader->expected = sequence + 1;
 }
 
 /*
@@ -277,10 +290,12 @@ uint64_t chario_reader_boottime_ns(const struct chario_reader *reader)
 /* Report once the records missing at the end. */
 static void give_end(struct chario_reader *reader, struct chario_record *record)
 {
-	*record = (struct chario_record){ .sequence = reader->end };
-	chario_losses_end(&reader->losses);
-	if (reader->has_expected && reader->end > reader->expected)
-		record->missing = reader->end - reader->expected;
+	*record = (struct chario_record){
+		.sequence = reader->end,
+		.missing = count_missing(reader, reader->end),
+	};
+	chario_losses_end(&reader->losses, reader->end);
+	reader->skipped = 0;
 	reader->expected = MAX(reader->expected, reader->end);
 }
 

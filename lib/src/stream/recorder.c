@@ -61,11 +61,18 @@ static void lose_waiting(struct recorder_loop *loop)
 	chario_recorder_lose(loop, records, bytes);
 }
 
-/* Returns whether a drain was ended before it had taken all. */
+/*
+ * Returns whether the recorder has ended before it had taken all that a drain takes.  It has not
+ * begun one if the stream has no room for more; the writer of a pipe or a connection learns of
+ * that, but the sender of datagrams does not.
+ */
 static bool is_cut_off(const struct recorder_loop *loop)
 {
 	enum chario_recorder_end end = loop->recorder->end;
+	bool drains = loop->recorder->flags & CHARIO_RECORDER_DRAIN;
 
+	if (end == CHARIO_RECORDER_FULL || end == CHARIO_RECORDER_WRITE)
+		return loop->draining || (drains && loop->source.kind == STREAM_SOURCE_DATAGRAMS);
 	return loop->abandoned ||
 	       (loop->draining && end != CHARIO_RECORDER_STOPPED && end != CHARIO_RECORDER_LIMIT);
 }
@@ -73,11 +80,13 @@ static bool is_cut_off(const struct recorder_loop *loop)
 /* Count what was read and has no room, and what the kernel has dropped or still holds. */
 static void count_rest(struct recorder_loop *loop)
 {
+	bool is_cut = is_cut_off(loop);
+
 	chario_recorder_lose(loop, loop->whole > 0, loop->whole);
-	if (is_cut_off(loop))
+	if (is_cut)
 		lose_waiting(loop);
 	/* This recording does not count drops behind datagrams that still wait. */
-	if (loop->draining || loop->recorder->end == CHARIO_RECORDER_SOURCE)
+	if (is_cut || loop->draining || loop->recorder->end == CHARIO_RECORDER_SOURCE)
 		chario_recorder_lose(loop, chario_source_find_dropped(&loop->source), 0);
 }
 

@@ -117,7 +117,8 @@ static int open_batch(struct chario_stream *stream)
 			.header_bytes = sizeof(struct chario_disk_batch),
 			.flags = (stream->partial ? CHARIO_DISK_BATCH_MIDDLE : 0) |
 				 (stream->tape.ring ? CHARIO_DISK_BATCH_TOLD : 0) |
-				 (segment >= stream->clean_from ? CHARIO_DISK_BATCH_CLEAN : 0),
+				 (segment >= stream->clean_from ? CHARIO_DISK_BATCH_CLEAN : 0) |
+				 (stream->after_end ? CHARIO_DISK_BATCH_AFTER : 0),
 			.session = stream->tape.session,
 			.part = stream->part,
 			.segment = segment,

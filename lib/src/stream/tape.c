@@ -99,6 +99,17 @@ int chario_tape_look(struct chario_tape *tape, uint64_t segment, uint32_t offset
 	return ret == 1 ? batch->segment == segment : ret;
 }
 
+/* Programs that write no times may not have recorded the end in the table, either. */
+bool chario_head_is_closed(const struct chario_head *head, const struct chario_area_stream *entry)
+{
+	const struct store_end *end = &entry->end;
+
+	if (end->time_ns && end->sequence >= head->next_sequence &&
+	    end->segment >= head->last.segment)
+		return true;
+	return head->ended && !(head->last.flags & CHARIO_DISK_BATCH_TIMES);
+}
+
 bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment)
 {
 	return chario_pool_is_damage(read_place(tape, segment, 0, CHARIO_DISK_BLOCK, &tape->block));

@@ -157,6 +157,13 @@ int chario_tape_first(struct chario_tape *tape, uint64_t from, uint64_t to,
 bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry);
 
 /*
+ * Returns whether the recording was closed and not continued since, so that all of it was
+ * durable.  The last batch alone does not tell: it is written before the flush that makes it,
+ * and those before it, durable.
+ */
+bool chario_head_is_closed(const struct chario_head *head, const struct chario_area_stream *entry);
+
+/*
  * Returns whether the drive cannot read the first block of a segment, whose content is then
  * unknown.
  */
