@@ -33,6 +33,18 @@ static void spoil(uint64_t segment, uint64_t block)
 	rig.disk->faults.error = -EIO;
 }
 
+static void spoil_all(uint64_t from, uint64_t segments)
+{
+	spoil(from, 0);
+	rig.disk->faults.bad[0].bytes = segments * RIG_SEGMENT;
+}
+
+static void wipe(uint64_t from, uint64_t segments)
+{
+	memset(rig.disk->image + lab_area_offset(rig.store) + from * RIG_SEGMENT, 0,
+	       segments * RIG_SEGMENT);
+}
+
 /* Leave the recording as if its program had been killed when all was durable. */
 static void stop_without_end(void)
 {
@@ -43,6 +55,8 @@ static void stop_without_end(void)
 	EQUAL(rig_close(), 0);
 	memcpy(rig.disk->image, image, rig.disk->bytes);
 	free(image);
+	chario_store_close(rig.store);
+	rig.store = lab_open_store(rig.disk);
 }
 
 /* Records that are read, and those that are missing between and behind them. */
@@ -115,8 +129,7 @@ TEST(test_behind_an_end_without_any, "nor where nothing can be read")
 {
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	EQUAL(rig_close(), 0);
-	for (uint64_t i = 1; i < 4; i++)
-		memset(rig.disk->image + lab_area_offset(rig.store) + i * RIG_SEGMENT, 0, 4096);
+	wipe(1, 3);
 	spoil(0, 0);
 	EQUAL(record_all(CHARIO_STREAM_APPEND, RECORDS, RECORDS + 1), 0);
 	EQUAL(rig_look(), 0);
@@ -158,8 +171,8 @@ TEST(test_last_place, "nor over the last place of an area")
 	EQUAL(there, RIG_SLOTS * IN_SEGMENT);
 }
 
-/* A power cut leaves no more than a window that cannot be read: what is behind is damaged. */
-static void pass_window(unsigned int flags)
+/* The other places behind the head are free, or hold what is older. */
+static void pass_unreadable(unsigned int flags)
 {
 	struct chario_stream_options options = rig_small;
 
@@ -168,24 +181,66 @@ static void pass_window(unsigned int flags)
 	EQUAL(rig_open(&options), 0);
 	EQUAL(rig_record(0, 2 * IN_SEGMENT, RECORD_BYTES), 0);
 	stop_without_end();
-	spoil(2, 0);
-	rig.disk->faults.bad[0].bytes = 20 * RIG_SEGMENT;
+	spoil_all(2, 20);
 	options.flags = CHARIO_STREAM_APPEND;
 	EQUAL(rig_open(&options), 0);
 	log_disk_record(rig.disk);
 	EQUAL(rig_record(0, IN_SEGMENT, RECORD_BYTES), 0);
 	EQUAL(rig_wait(), 0);
-	EQUAL(rig.disk->entries[0].offset,
-	      lab_area_offset(rig.store) + (2 + options.nr_buffers) * RIG_SEGMENT);
+	EQUAL(rig.disk->entries[0].offset, lab_area_offset(rig.store) + 22 * RIG_SEGMENT);
 }
 
-/* The window of a ring is an eighth of it, which is as much. */
-TEST(test_window, "nor over a window of places, and no further")
+TEST(test_many, "nor over more places than a window, and no further")
 {
-	pass_window(CHARIO_STREAM_RING);
+	pass_unreadable(CHARIO_STREAM_RING);
 	rig_end();
 	rig_begin_usual();
-	pass_window(0);
+	pass_unreadable(0);
+}
+
+static void go_on_and_stop(uint64_t *sequence)
+{
+	EQUAL(record_all(CHARIO_STREAM_APPEND, *sequence, *sequence + IN_SEGMENT), 0);
+	stop_without_end();
+	*sequence += IN_SEGMENT;
+}
+
+/* Twice as many segments as a window are damaged; the search by distances meets none behind them. */
+static void hide(unsigned int flags, uint64_t first, bool is_closed, bool is_wiped)
+{
+	uint64_t sequence = (first + 15) * IN_SEGMENT, there, missing;
+
+	EQUAL(record_all(flags, 0, sequence), 0);
+	if (is_closed)
+		EQUAL(rig_close(), 0);
+	else
+		stop_without_end();
+	if (is_wiped)
+		wipe(6, 8);
+	else
+		spoil_all(6, 8);
+	go_on_and_stop(&sequence);
+	count(&there, &missing);
+	EQUAL(missing, 8 * IN_SEGMENT);
+	go_on_and_stop(&sequence);
+	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0), 0);
+	EQUAL(rig_close(), 0);
+	log_disk_heal(rig.disk);
+	count(&there, &missing);
+	EQUAL(missing, is_wiped ? 8 * IN_SEGMENT : 0);
+	EQUAL(rig.record.sequence, sequence);
+	CHECK(first || there + missing == sequence);
+}
+
+TEST(test_hidden, "no damage hides what is behind it, from readers or who goes on")
+{
+	for (unsigned int how = 0; how < 12 && !tap_failed; how++) {
+		unsigned int flags = how < 4 ? 0 : CHARIO_STREAM_RING;
+
+		hide(flags, how < 8 ? 0 : RIG_SLOTS, how & 1, how & 2);
+		rig_end();
+		rig_begin_usual();
+	}
 }
 
 /* The table may say anything of the end. */

@@ -131,7 +131,8 @@ void chario_reader_close(struct chario_reader *reader);
  * @size: sizeof(*@recording)
  *
  * The call searches for the head: it reads as many headers as the logarithm of the number
- * of segments, and those of the segments that may have been in flight.
+ * of segments, and those of the segments that may have been in flight; if there is damage
+ * near the head, once all that may lie behind it.
  *
  * Context: may sleep.
  * Return: 0; -EINVAL when @size is smaller than the first version of the struct;

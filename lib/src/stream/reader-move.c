@@ -305,9 +305,8 @@ static int leave_out(struct chario_reader *reader, const struct chario_disk_batc
 	return 1;
 }
 
-int chario_reader_go_on(struct chario_reader *reader)
+static int go_on(struct chario_reader *reader, bool live)
 {
-	bool live = chario_area_has_writer(reader->area);
 	struct chario_disk_batch batch;
 	int ret;
 
@@ -321,4 +320,17 @@ int chario_reader_go_on(struct chario_reader *reader)
 			return ret;
 	}
 	return ret ? ret : look_for_end(reader, live);
+}
+
+/* Behind the end of an interrupted recording, damage may hide segments that nothing tells of. */
+int chario_reader_go_on(struct chario_reader *reader)
+{
+	bool live = chario_area_has_writer(reader->area);
+	int ret = go_on(reader, live);
+
+	if (ret || live || reader->tape.surveyed)
+		return ret;
+	reader->tape.doubtful = true;
+	reader->looks = 0;
+	return go_on(reader, live);
 }

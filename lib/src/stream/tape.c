@@ -32,6 +32,7 @@ int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 		.segment_bytes = stream->segment_bytes,
 		.window = stream->nr_buffers,
 		.ring = stream->ring,
+		.reached = stream->reached,
 	};
 	if (tape->slots < 2 || !tape->window || tape->window > tape->slots)
 		return -EUCLEAN;
@@ -51,7 +52,7 @@ static ssize_t read_place(struct chario_tape *tape, uint64_t segment, uint32_t o
 	return err ? err : chario_area_read_buffer(tape->area, pool->buffer, 0, bytes, from, 0);
 }
 
-/* A place that the drive cannot read counts as empty. */
+/* A place that the drive cannot read counts as empty, but may hold the newest segment. */
 int chario_tape_read(struct chario_tape *tape, uint64_t segment, uint32_t offset, uint32_t bytes,
 		     const struct chario_pool *pool)
 {
@@ -63,6 +64,7 @@ int chario_tape_read(struct chario_tape *tape, uint64_t segment, uint32_t offset
 
 		part = (uint32_t)MIN(room, bytes - at);
 		ret = read_place(tape, segment, offset + at, part, pool);
+		tape->doubtful |= chario_pool_is_damage(ret);
 		if (ret < 0)
 			return chario_pool_is_damage(ret) ? 0 : (int)ret;
 		if ((size_t)ret != part)

@@ -19,6 +19,9 @@
  * @window: number of segments that may be missing before the newest
  * @ring: true if the newest segments overwrite the oldest
  * @reads: number of headers that have been read
+ * @reached: number behind the last segment that is known to have been written
+ * @doubtful: true if damage may hide segments from the usual search
+ * @surveyed: true if all headers behind the head have been read because of that
  * @has_times: true if the header that was found last has times
  * @times: these times
  * @block: memory for one block
@@ -31,6 +34,9 @@ struct chario_tape {
 	uint32_t window;
 	bool ring;
 	uint32_t reads;
+	uint64_t reached;
+	bool doubtful;
+	bool surveyed;
 	bool has_times;
 	struct chario_disk_times times;
 	struct chario_pool block;
@@ -136,8 +142,8 @@ int chario_pile_next(struct chario_pile *pile, uint32_t segment_bytes, struct ch
 void chario_pile_skip(struct chario_pile *pile);
 
 /*
- * Find the first header of the newest segment.  Returns 1, 0 if there is none, or a
- * negative errno.
+ * Find the first header of the newest segment.  A tape that is doubtful is searched whole, once.
+ * Returns 1, 0 if there is none, or a negative errno.
  */
 int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch);
 
@@ -159,6 +165,12 @@ bool chario_head_is_left(const struct chario_head *head, const struct chario_are
  * unknown.
  */
 bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment);
+
+/*
+ * Go from the place behind the newest segment, *@next, behind those that cannot be read and
+ * may hold newer ones.  Returns their number.
+ */
+uint64_t chario_tape_pass(struct chario_tape *tape, uint64_t *next);
 
 /* Find the head.  Returns 0 or a negative errno. */
 int chario_tape_head(struct chario_tape *tape, struct chario_head *head);
