@@ -103,18 +103,30 @@ TEST(test_without_checksums, "without checksums it costs its batch")
 	EQUAL(there + missing, RECORDS);
 }
 
-/* Go on while the first block of a segment cannot be read, and read when it can be. */
-static void go_on(uint64_t segment, uint64_t from)
+static void check_unreadable(uint64_t segments)
+{
+	struct chario_recording recording = { 0 };
+
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
+	EQUAL(recording.unreadable_segments, segments);
+	rig_close_reader();
+}
+
+/* Go on with a number while a block cannot be read, and read when it can be. */
+static void go_on(uint64_t segment, uint64_t block, uint64_t records, uint64_t next)
 {
 	uint64_t there, missing;
 
-	spoil(segment, 0);
-	EQUAL(record_all(CHARIO_STREAM_APPEND, from, from + 1), 0);
+	spoil(segment, block);
+	check_unreadable(next > records || block);
+	EQUAL(record_all(CHARIO_STREAM_APPEND, next, next + 1), 0);
 	EQUAL(rig_close(), 0);
 	log_disk_heal(rig.disk);
 	count(&there, &missing);
-	EQUAL(there, RECORDS + 1);
-	EQUAL(missing, 0);
+	EQUAL(there, records + 1);
+	EQUAL(missing, next - records);
+	check_unreadable(0);
 }
 
 /* The table knows how many there are. */
@@ -122,7 +134,7 @@ TEST(test_behind_an_end, "who goes on does not write over an end")
 {
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	EQUAL(rig_close(), 0);
-	go_on(3, RECORDS);
+	go_on(3, 0, RECORDS, RECORDS);
 }
 
 TEST(test_behind_an_end_without_any, "nor where nothing can be read")
@@ -137,12 +149,26 @@ TEST(test_behind_an_end_without_any, "nor where nothing can be read")
 	EQUAL(rig_close(), 0);
 }
 
-/* Nobody knows the numbers: they come again. */
-TEST(test_behind_a_cut, "nor over what was cut off")
+/* A second batch begins with a record, of the newest segment, that cannot be read. */
+static void go_on_behind_a_cut(uint64_t second, uint64_t records, uint64_t block, uint64_t next)
 {
-	EQUAL(record_all(0, 0, RECORDS), 0);
+	EQUAL(record_all(0, 0, second), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_record(second, records, RECORD_BYTES), 0);
 	stop_without_end();
-	go_on(3, RECORDS - IN_SEGMENT);
+	go_on(3, block, records, next);
+	rig_end();
+	rig_begin_usual();
+}
+
+/* Where nobody knows the numbers, as many are left out as fit: header and 8 bytes each. */
+TEST(test_behind_a_cut, "nor over what was cut off, and gives no number twice")
+{
+	const uint64_t fit = RIG_SEGMENT / 56, begun = RECORDS - IN_SEGMENT;
+
+	go_on_behind_a_cut(begun, RECORDS, 0, begun + fit);
+	go_on_behind_a_cut(begun, RECORDS, 1, RECORDS);
+	go_on_behind_a_cut(begun + 2, begun + 4, 1, begun + 2 + fit);
 }
 
 /* Fill the area, without a word that this is the end. */

@@ -76,6 +76,8 @@ struct chario_record {
  * @live: 1 while a producer is recording
  * @reserved: zero
  * @lost_before: number of lost records that come before the oldest segment present
+ * @unreadable_segments: number of segments, the newest or behind it, of which the disk cannot
+ *	read a block that may hold the newest records
  */
 struct chario_recording {
 	uint32_t size;
@@ -100,6 +102,7 @@ struct chario_recording {
 	uint32_t live;
 	uint32_t reserved;
 	uint64_t lost_before;
+	uint64_t unreadable_segments;
 };
 
 /**

@@ -159,6 +159,9 @@ static bool is_sane(const struct store_end *end)
 	       end->segment < CHARIO_DISK_COUNT_MAX;
 }
 
+/* Smallest record with its header in bytes. */
+#define RECORD_MIN (sizeof(struct chario_disk_record) + CHARIO_DISK_HEADER_ALIGN)
+
 /* Place the head behind segments that hold nothing readable, and batches that may be there. */
 static void skip_to(struct chario_stream *stream, struct chario_head *head, uint64_t next)
 {
@@ -177,15 +180,22 @@ static void skip_to(struct chario_stream *stream, struct chario_head *head, uint
 /*
  * Place the head behind damage.  The head is the end of what can be read now.  Records that
  * the table knows of behind it, and segments that cannot be read, are damaged but may be
- * readable another time, so they are not overwritten.
+ * readable another time, so they are not overwritten, and their numbers are not given again.
+ * Where nothing tells these, as many are left out as fit.
  */
 static void pass_damage(struct chario_stream *stream, const struct store_end *end,
 			struct chario_head *head)
 {
 	struct chario_tape *tape = &stream->tape;
 	uint64_t next = head->found ? head->last.segment + 1 : 0;
+	uint64_t unreadable = head->hidden;
 
+	if (head->damaged) {
+		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence);
+		head->records = head->last.records + head->last.nr_records;
+	}
 	if (is_sane(end)) {
+		unreadable = end->segment + 1 < next ? unreadable : 0;
 		next = MAX(next, end->segment + 1);
 		if (end->sequence > head->next_sequence) {
 			head->ended = false;
@@ -194,7 +204,11 @@ static void pass_damage(struct chario_stream *stream, const struct store_end *en
 			head->position = end->bytes;
 		}
 	}
-	chario_tape_pass(tape, &next);
+	unreadable += chario_tape_pass(tape, &next);
+	/* The end of a ring is removed from the table before anything is written behind it. */
+	if (unreadable && !(tape->ring && end->time_ns))
+		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence) +
+				      unreadable * (tape->segment_bytes / RECORD_MIN);
 	skip_to(stream, head, next);
 }
 

@@ -162,9 +162,9 @@ int chario_tape_oldest(struct chario_tape *tape, uint64_t newest, struct chario_
 }
 
 /* Go from the first batch of a segment to its last. */
-static int last_batch(struct chario_tape *tape, struct chario_disk_batch *batch)
+static int last_batch(struct chario_tape *tape, struct chario_head *head)
 {
-	struct chario_disk_batch found;
+	struct chario_disk_batch *batch = &head->last, found;
 	int ret = 1;
 
 	while (ret > 0) {
@@ -178,6 +178,8 @@ static int last_batch(struct chario_tape *tape, struct chario_disk_batch *batch)
 			return 0;
 		if (ret > 0)
 			*batch = found;
+		else if (tape->doubtful && !(batch->flags & CHARIO_DISK_BATCH_END))
+			head->hidden = chario_tape_is_unreadable(tape, batch->segment, offset);
 	}
 	return ret;
 }
@@ -214,6 +216,7 @@ static void walk(struct chario_pile *pile, uint32_t segment_bytes, struct chario
 		head->records++;
 		head->position += piece.record.done_bytes + piece.record.bytes;
 	}
+	head->damaged = !head->whole && pile->unreadable;
 	if (!head->whole)
 		return;
 	head->next_sequence = pile->batch.next_sequence;
@@ -250,7 +253,7 @@ static int find_head(struct chario_tape *tape, struct chario_pile *pile, struct 
 		return ret;
 	head->found = true;
 	head->turns = true;
-	ret = last_batch(tape, &head->last);
+	ret = last_batch(tape, head);
 	if (ret < 0)
 		return ret;
 	head->next_sequence = head->last.sequence;
@@ -270,7 +273,7 @@ uint64_t chario_tape_pass(struct chario_tape *tape, uint64_t *next)
 	uint64_t unreadable = 0;
 
 	for (uint64_t at = from; tape->doubtful && at < MIN(end, *next + tape->window); at++) {
-		if (!chario_tape_is_unreadable(tape, at))
+		if (!chario_tape_is_unreadable(tape, at, 0))
 			continue;
 		unreadable++;
 		*next = at + 1;

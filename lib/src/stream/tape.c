@@ -101,9 +101,10 @@ int chario_tape_look(struct chario_tape *tape, uint64_t segment, uint32_t offset
 	return ret == 1 ? batch->segment == segment : ret;
 }
 
-bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment)
+bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment, uint32_t offset)
 {
-	return chario_pool_is_damage(read_place(tape, segment, 0, CHARIO_DISK_BLOCK, &tape->block));
+	return chario_pool_is_damage(
+		read_place(tape, segment, offset, CHARIO_DISK_BLOCK, &tape->block));
 }
 
 /*
@@ -144,6 +145,7 @@ int chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *b
 		return 0;
 	pile->seed = chario_disk_record_seed(is->session, is->part, is->segment);
 	pile->at = is->header_bytes;
+	pile->unreadable = !is_read;
 	/* The seal covers the first block only; the other blocks are whole if all can be read. */
 	pile->sealed = is_read && chario_disk_batch_sealed(is, pile->pool.memory);
 	pile->has_times = chario_disk_batch_times(is, pile->pool.memory, &pile->times);

@@ -48,6 +48,7 @@ struct chario_tape {
  * @pool: memory for a segment, which holds the batch
  * @seed: seed of the checksums of its records
  * @at: offset of the next record header from the start of the batch, in bytes
+ * @unreadable: true if blocks of the batch cannot be read
  * @sealed: true if the batch's records without checksum are whole
  * @has_times: true if the batch has times
  * @times: these times
@@ -57,6 +58,7 @@ struct chario_pile {
 	struct chario_pool pool;
 	uint32_t seed;
 	uint32_t at;
+	bool unreadable;
 	bool sealed;
 	bool has_times;
 	struct chario_disk_times times;
@@ -78,6 +80,8 @@ struct chario_piece {
  * struct chario_head - the end of a recording
  * @found: true if there is a segment
  * @whole: true if the last batch is whole
+ * @damaged: true if it is not, and blocks of it cannot be read
+ * @hidden: true if a batch may follow it in the segment that cannot be read
  * @ended: true if the last batch is whole and the recording was closed behind it
  * @last: header of the last batch in the newest segment
  * @next_sequence: number after that of the last whole record
@@ -91,6 +95,8 @@ struct chario_piece {
 struct chario_head {
 	bool found;
 	bool whole;
+	bool damaged;
+	bool hidden;
 	bool ended;
 	struct chario_disk_batch last;
 	uint64_t next_sequence;
@@ -160,11 +166,8 @@ int chario_tape_first(struct chario_tape *tape, uint64_t from, uint64_t to,
  */
 bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry);
 
-/*
- * Returns whether the drive cannot read the first block of a segment, whose content is then
- * unknown.
- */
-bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment);
+/* Returns whether the drive cannot read a block of a segment, whose content is then unknown. */
+bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment, uint32_t offset);
 
 /*
  * Go from the place behind the newest segment, *@next, behind those that cannot be read and
