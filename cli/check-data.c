@@ -145,10 +145,8 @@ static int read_records(struct check *check, struct chario_reader *reader, struc
 	err = chario_reader_get_recording(reader, &recording, sizeof(recording));
 	if (err)
 		return err;
-	/* While there is a producer, records on their way also count as missing. */
-	if (recording.live)
-		return 0;
-	loss->segments = recording.unreadable_segments;
+	/* A producer is about to write behind the newest record. */
+	loss->segments = recording.live ? 0 : recording.unreadable_segments;
 	if (!missing)
 		return 0;
 	err = chario_reader_count_missing(reader, &lost, &loss->undurable);
@@ -156,6 +154,9 @@ static int read_records(struct check *check, struct chario_reader *reader, struc
 	if (loss->undurable > missing)
 		loss->undurable = missing;
 	loss->records = missing - loss->undurable;
+	/* A producer overwrites the oldest records of its ring while the others are read. */
+	if (recording.live && recording.ring)
+		loss->undurable = 0;
 	return err;
 }
 

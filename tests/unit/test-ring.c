@@ -164,4 +164,59 @@ TEST(test_losses, "what was lost in earlier laps is known")
 	EQUAL(missing, 0);
 }
 
+/* Read to the end: the missing records that are damaged. */
+static uint64_t damaged(void)
+{
+	uint64_t missing = 0, lost = 0, undurable = 0;
+
+	while (!rig_next())
+		missing += rig.record.missing;
+	chario_reader_count_missing(rig.reader, &lost, &undurable);
+	rig_close_reader();
+	return missing - lost - undurable;
+}
+
+/* Go on up to a record, and damage the segment of another. */
+static void damage_one(uint64_t from, uint64_t to, uint64_t segment)
+{
+	EQUAL(rig_record(from, to, RECORD_BYTES), 0);
+	EQUAL(rig_wait(), 0);
+	rig.disk->image[lab_area_offset(rig.store) + segment % RIG_SLOTS * RIG_SEGMENT] ^= 1;
+}
+
+/* What the ring overwrites while it is read is not damaged. */
+TEST(test_live, "damage of a ring is known while it is recorded to")
+{
+	struct chario_stream_options options = *ring(0);
+
+	options.flags = CHARIO_STREAM_RING;
+	EQUAL(rig_open(&options), 0);
+	damage_one(0, 20, 5);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(damaged(), 1);
+	EQUAL(rig_open_reader(), 0);
+	for (uint64_t i = 0; i < 3; i++)
+		CHECK(rig_is_next(i));
+	damage_one(20, 60, 45);
+	EQUAL(damaged(), 1);
+}
+
+/* Nobody writes to the parts before, whether they were closed or cut off. */
+TEST(test_live_part, "damage of an earlier part is passed over at once")
+{
+	for (uint64_t i = 0; i < 2; i++) {
+		EQUAL(append_and_cut(0, 0, 20), 0);
+		EQUAL(i ? append(20, 21) : 0, 0);
+		EQUAL(rig_open(ring(CHARIO_STREAM_APPEND)), 0);
+		damage_one(20 + i, 21 + i, 18);
+		EQUAL(rig_open_reader(), 0);
+		for (uint64_t j = 0; j < 18; j++)
+			CHECK(rig_is_next(j));
+		EQUAL(rig_next(), 0);
+		EQUAL(rig.record.missing, 1);
+		rig_close_reader();
+		EQUAL(rig_close(), 0);
+	}
+}
+
 TEST_MAIN(rig_begin_usual, rig_end)

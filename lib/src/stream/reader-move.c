@@ -66,6 +66,54 @@ int chario_reader_reload(struct chario_reader *reader)
 	return ret;
 }
 
+void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest)
+{
+	const struct chario_tape *tape = &reader->tape;
+
+	if (tape->ring)
+		chario_losses_set_ring(&reader->losses, newest, tape->slots - tape->window);
+}
+
+/*
+ * Take note of the newest segment, once for a segment that is passed over: a producer may be
+ * overwriting that one.  Returns 1 or a negative errno.
+ */
+static int note_progress(struct chario_reader *reader, uint64_t segment)
+{
+	struct chario_disk_batch batch;
+	int ret;
+
+	if (!reader->tape.ring || reader->noted == segment + 1)
+		return 1;
+	ret = chario_tape_newest(&reader->tape, &batch);
+	if (ret < 0)
+		return ret;
+	reader->noted = segment + 1;
+	if (ret)
+		chario_reader_note_newest(reader, batch.segment);
+	return 1;
+}
+
+/*
+ * Returns whether a segment belongs to a part that has ended, because the table knows of it, or
+ * the present producer has begun another part behind it; or a negative errno.
+ */
+static int is_past(struct chario_reader *reader, uint64_t segment)
+{
+	struct chario_tape *tape = &reader->tape;
+	struct chario_disk_batch batch;
+	int ret;
+
+	if (segment < tape->told)
+		return 1;
+	if (segment != reader->last.segment || (!tape->ring && segment + 1 >= tape->slots))
+		return 0;
+	ret = chario_tape_look(tape, segment + 1, 0, &batch);
+	if (ret > 0)
+		ret = chario_tape_newest(tape, &batch);
+	return ret > 0 ? batch.part != reader->last.part : ret;
+}
+
 /*
  * A segment is written only when all segments up to a window before it are durable.  So
  * this segment is final if one that far ahead exists.
@@ -74,21 +122,21 @@ int chario_reader_is_final(struct chario_reader *reader, uint64_t segment)
 {
 	struct chario_tape *tape = &reader->tape;
 	struct chario_disk_batch batch;
+	int ret;
 
 	if (!chario_area_has_writer(reader->area))
 		return 1;
 	for (uint64_t i = 0; i < 3; i++) {
-		int ret;
-
 		if (!tape->ring && segment + tape->window + i >= tape->slots)
 			break;
 		ret = chario_tape_peek(tape, segment + tape->window + i, 0, &batch);
 		if (ret < 0)
 			return ret;
 		if (ret && batch.segment >= segment + tape->window)
-			return 1;
+			return note_progress(reader, segment);
 	}
-	return 0;
+	ret = is_past(reader, segment);
+	return ret > 0 ? note_progress(reader, segment) : ret;
 }
 
 /* The table may meanwhile say that the area holds another recording. */
@@ -198,12 +246,20 @@ static void expect_first(struct chario_reader *reader)
 	reader->expected = 0;
 }
 
-void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest)
+/*
+ * Returns whether segments that are missing before a batch may still come, from a producer whose
+ * newest segment is @newest.
+ */
+static bool may_come(const struct chario_reader *reader, const struct chario_disk_batch *batch,
+		     const struct chario_disk_batch *newest)
 {
-	const struct chario_tape *tape = &reader->tape;
+	const struct chario_disk_batch *last = &reader->last;
+	uint64_t from = reader->fresh ? 0 : last->segment;
 
-	if (tape->ring)
-		chario_losses_set_ring(&reader->losses, newest, tape->slots - tape->window);
+	if (batch->segment <= reader->tape.told || newest->segment >= from + reader->tape.window)
+		return false;
+	return reader->fresh ? batch->segment :
+			       batch->part != last->part || newest->part == last->part;
 }
 
 /*
@@ -214,27 +270,21 @@ static int search(struct chario_reader *reader, bool live, struct chario_disk_ba
 {
 	struct chario_tape *tape = &reader->tape;
 	uint64_t next = reader->fresh ? 0 : reader->last.segment + 1;
-	uint64_t newest;
-	int ret = chario_tape_newest(tape, batch);
+	struct chario_disk_batch newest;
+	int ret = chario_tape_newest(tape, &newest);
 
 	if (ret <= 0)
 		return ret;
-	newest = batch->segment;
+	if (reader->fresh || live)
+		chario_reader_note_newest(reader, newest.segment);
+	if (newest.segment >= tape->slots && next <= newest.segment - tape->slots)
+		return chario_tape_oldest(tape, newest.segment, batch);
+	if (newest.segment < next)
+		return 0;
 	if (reader->fresh)
-		chario_reader_note_newest(reader, newest);
-	if (newest >= tape->slots && next <= newest - tape->slots)
-		return chario_tape_oldest(tape, newest, batch);
-	if (newest < next)
-		return 0;
-	if (reader->fresh) {
 		expect_first(reader);
-		ret = chario_tape_oldest(tape, newest, batch);
-		/* The first segment of all may still be under way. */
-		return ret == 1 && live && newest < tape->window ? !batch->segment : ret;
-	}
-	if (live && newest < reader->last.segment + tape->window)
-		return 0;
-	return chario_tape_first(tape, next, newest, batch);
+	ret = chario_tape_first(tape, next, newest.segment, batch);
+	return ret == 1 && live ? !may_come(reader, batch, &newest) : ret;
 }
 
 /* Find the next batch, as far as it is known now. */

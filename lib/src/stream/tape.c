@@ -32,6 +32,7 @@ int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 		.segment_bytes = stream->segment_bytes,
 		.window = stream->nr_buffers,
 		.ring = stream->ring,
+		.told = stream->reached,
 		.reached = stream->reached,
 	};
 	if (tape->slots < 2 || !tape->window || tape->window > tape->slots)

@@ -19,6 +19,7 @@
  * @window: number of segments that may be missing before the newest
  * @ring: true if the newest segments overwrite the oldest
  * @reads: number of headers that have been read
+ * @told: number behind the last segment of parts that the table knew to have been closed
  * @reached: number behind the last segment that is known to have been written
  * @doubtful: true if damage may hide segments from the usual search
  * @surveyed: true if all headers behind the head have been read because of that
@@ -34,6 +35,7 @@ struct chario_tape {
 	uint32_t window;
 	bool ring;
 	uint32_t reads;
+	uint64_t told;
 	uint64_t reached;
 	bool doubtful;
 	bool surveyed;
