@@ -2,6 +2,8 @@
 /*
  * What a ring keeps whose records have no checksum: all that nobody can have torn.
  */
+#include <errno.h>
+
 #include "tap.h"
 #include "tape-rig.h"
 
@@ -76,6 +78,31 @@ TEST(test_cut, "a power cut takes an eighth of a ring")
 {
 	EQUAL(append_and_cut(0, 0, 40), 0);
 	EQUAL(oldest(40), 40 - RIG_SLOTS + WINDOW);
+}
+
+/* Nobody knows what was being overwritten when the newest headers were there. */
+TEST(test_cut_and_damage, "it takes no less where the newest segments are damaged")
+{
+	static const struct cut {
+		uint64_t records, damaged, oldest;
+	} cuts[] = { { 42, 1, 14 }, { 42, 4, 14 }, { 42, 7, 14 }, { 31, 1, 4 }, { 20, 1, 0 } };
+
+	for (size_t i = 0; i < 2 * sizeof(cuts) / sizeof(cuts[0]); i++) {
+		const struct cut *cut = &cuts[i / 2];
+		uint64_t left = cut->records - cut->damaged;
+		struct log_place place = {
+			.offset = lab_area_offset(rig.store) + left % RIG_SLOTS * RIG_SEGMENT,
+			.bytes = cut->damaged * RIG_SEGMENT,
+		};
+
+		EQUAL(append_and_cut(0, 0, cut->records), 0);
+		if (i & 1)
+			rig.disk->faults = (struct log_faults){ .bad = { place }, .error = -EIO };
+		else
+			memset(rig.disk->image + place.offset, 0, place.bytes);
+		EQUAL(oldest(left), cut->oldest);
+		log_disk_heal(rig.disk);
+	}
 }
 
 /* What a cut may have torn is not trusted before the ring has come round. */

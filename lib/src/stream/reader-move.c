@@ -175,6 +175,30 @@ static int is_last_lap(struct chario_reader *reader, const struct chario_disk_ba
 }
 
 /*
+ * Returns whether a segment may have been written that is within a window of another, which
+ * overwrites one.  The newest segments may have been damaged: their places, right behind the
+ * newest that is there, have no valid header.
+ */
+static int may_be_torn(struct chario_reader *reader, uint64_t next)
+{
+	struct chario_tape *tape = &reader->tape;
+	struct chario_disk_batch batch;
+	int ret = chario_tape_newest(tape, &batch);
+	uint64_t latest = ret > 0 ? batch.segment + tape->gap : 0;
+
+	if (ret <= 0)
+		return ret;
+	/* The search counts these up to a window. */
+	for (ret = 0; !ret && latest + 1 >= tape->slots && latest < next; latest += !ret)
+		ret = chario_tape_peek(tape, latest + 1, 0, &batch);
+	if (ret < 0 || next > latest + tape->window)
+		return MIN(ret, 0);
+	/* Records that are left out because of that are not damaged. */
+	chario_reader_note_newest(reader, latest);
+	return 1;
+}
+
+/*
  * The newest segment on the disk is at most a window behind one that is being written.
  * Single segments may be missing since an earlier power cut, so the whole window is read.
  * A new recording in the area is entered in the table before it writes anything, which
@@ -185,6 +209,7 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 	struct chario_tape *tape = &reader->tape;
 	uint64_t next = batch->segment + tape->slots;
 	struct chario_disk_batch newer;
+	bool is_known = true;
 	int err = check_session(reader);
 
 	if (err || !tape->ring)
@@ -196,8 +221,10 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 			return ret;
 		if (ret && newer.segment >= ahead)
 			return is_last_lap(reader, batch);
+		is_known &= ret > 0;
 	}
-	return 1;
+	err = is_known ? 0 : may_be_torn(reader, next);
+	return err > 0 ? is_last_lap(reader, batch) : err ? err : 1;
 }
 
 /* Look at the place of the next batch, in this segment or the next. */

@@ -18,6 +18,16 @@
 #include "stream/tape.h"
 
 /*
+ * Count a place without a valid header, if it lies right behind those before it.  In the first lap,
+ * places behind a window have most likely not been written yet.
+ */
+static void note_gap(struct chario_tape *tape, uint64_t from, uint64_t segment)
+{
+	if (segment - from == tape->gap && (segment >= tape->slots || tape->gap < tape->window))
+		tape->gap++;
+}
+
+/*
  * Look for a segment from @least on, at each place of a window and at growing distances behind it:
  * not all segments of a window can be missing because they were in flight, but they may be
  * damaged.
@@ -27,6 +37,7 @@ static int scan(struct chario_tape *tape, uint64_t from, uint64_t end, uint64_t 
 {
 	uint64_t step = 1;
 
+	tape->gap = 0;
 	for (uint64_t segment = from; segment < end; segment += step) {
 		struct chario_disk_batch found;
 		int ret = chario_tape_peek(tape, segment, 0, &found);
@@ -36,6 +47,8 @@ static int scan(struct chario_tape *tape, uint64_t from, uint64_t end, uint64_t 
 			*batch = found;
 		if (ret < 0 || (ret && found.segment >= least))
 			return ret;
+		if (!ret)
+			note_gap(tape, from, segment);
 		tape->doubtful |= !ret && is_behind && segment >= tape->slots;
 		if (is_behind)
 			step *= 2;

@@ -21,6 +21,8 @@
  * @reads: number of headers that have been read
  * @told: number behind the last segment of parts that the table knew to have been closed
  * @reached: number behind the last segment that is known to have been written
+ * @gap: number of places right behind the newest segment, up to a window, that have no valid
+ *	header and may have been written all the same
  * @doubtful: true if damage may hide segments from the usual search
  * @surveyed: true if all headers behind the head have been read because of that
  * @has_times: true if the header that was found last has times
@@ -37,6 +39,7 @@ struct chario_tape {
 	uint32_t reads;
 	uint64_t told;
 	uint64_t reached;
+	uint64_t gap;
 	bool doubtful;
 	bool surveyed;
 	bool has_times;
