@@ -62,13 +62,19 @@ static void stop_without_end(void)
 /* Records that are read, and those that are missing between and behind them. */
 static void count(uint64_t *there, uint64_t *missing)
 {
+	struct chario_recording recording;
+	uint64_t next = 0;
+
 	*there = *missing = 0;
 	EQUAL(rig_open_reader(), 0);
 	while (!rig_next()) {
 		CHECK(lab_is(rig.record.memory, rig.record.bytes, rig.record.sequence));
 		*missing += rig.record.missing;
+		next = rig.record.sequence + 1;
 		++*there;
 	}
+	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
+	EQUAL(recording.next_record, next);
 	*missing += rig.record.missing;
 	rig_close_reader();
 }
@@ -231,7 +237,10 @@ static void go_on_and_stop(uint64_t *sequence)
 	*sequence += IN_SEGMENT;
 }
 
-/* Twice as many segments as a window are damaged; the search by distances meets none behind them. */
+/*
+ * Twice as many segments as a window are damaged, and the end; the search by distances meets none
+ * behind them.
+ */
 static void hide(unsigned int flags, uint64_t first, bool is_closed, bool is_wiped)
 {
 	uint64_t sequence = (first + 15) * IN_SEGMENT, there, missing;
@@ -241,10 +250,14 @@ static void hide(unsigned int flags, uint64_t first, bool is_closed, bool is_wip
 		EQUAL(rig_close(), 0);
 	else
 		stop_without_end();
-	if (is_wiped)
+	if (is_wiped) {
 		wipe(6, 8);
-	else
+		wipe(15, 1);
+		count(&there, &missing);
+		EQUAL(missing, 8 * IN_SEGMENT);
+	} else {
 		spoil_all(6, 8);
+	}
 	go_on_and_stop(&sequence);
 	count(&there, &missing);
 	EQUAL(missing, 8 * IN_SEGMENT);

@@ -129,7 +129,9 @@ static int find_hidden(struct chario_tape *tape, uint64_t from, struct chario_di
 
 	if (!tape->surveyed)
 		return survey(tape, from, batch);
-	ret = chario_tape_peek(tape, tape->reached - 1, 0, &found);
+	if (tape->seen <= from)
+		return 0;
+	ret = chario_tape_peek(tape, tape->seen - 1, 0, &found);
 	if (ret <= 0 || found.segment < from)
 		return MIN(ret, 0);
 	*batch = found;
@@ -146,12 +148,12 @@ int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch
 	if (ret < 0)
 		return ret;
 	from = ret ? batch->segment + 1 : 0;
-	if (from < tape->reached || (tape->doubtful && !tape->surveyed))
+	if (tape->doubtful || from < MAX(tape->told, tape->seen))
 		hidden = find_hidden(tape, from, batch);
 	if (hidden)
 		ret = hidden > 0 ? go_on(tape, batch) : hidden;
 	if (ret > 0)
-		tape->reached = MAX(tape->reached, batch->segment + 1);
+		tape->seen = MAX(tape->seen, batch->segment + 1);
 	return ret;
 }
 

@@ -33,7 +33,6 @@ int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 		.window = stream->nr_buffers,
 		.ring = stream->ring,
 		.told = stream->reached,
-		.reached = stream->reached,
 	};
 	if (tape->slots < 2 || !tape->window || tape->window > tape->slots)
 		return -EUCLEAN;

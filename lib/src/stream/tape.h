@@ -20,7 +20,7 @@
  * @ring: true if the newest segments overwrite the oldest
  * @reads: number of headers that have been read
  * @told: number behind the last segment of parts that the table knew to have been closed
- * @reached: number behind the last segment that is known to have been written
+ * @seen: number behind the newest segment that any search has found
  * @gap: number of places right behind the newest segment, up to a window, that have no valid
  *	header and may have been written all the same
  * @doubtful: true if damage may hide segments from the usual search
@@ -38,7 +38,7 @@ struct chario_tape {
 	bool ring;
 	uint32_t reads;
 	uint64_t told;
-	uint64_t reached;
+	uint64_t seen;
 	uint64_t gap;
 	bool doubtful;
 	bool surveyed;
