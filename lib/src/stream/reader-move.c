@@ -184,13 +184,18 @@ static int may_be_torn(struct chario_reader *reader, uint64_t next)
 	struct chario_tape *tape = &reader->tape;
 	struct chario_disk_batch batch;
 	int ret = chario_tape_newest(tape, &batch);
-	uint64_t latest = ret > 0 ? batch.segment + tape->gap : 0;
+	uint64_t latest;
 
 	if (ret <= 0)
 		return ret;
-	/* The search counts these up to a window. */
-	for (ret = 0; !ret && latest + 1 >= tape->slots && latest < next; latest += !ret)
-		ret = chario_tape_peek(tape, latest + 1, 0, &batch);
+	latest = MAX(batch.segment + tape->gap + 1, tape->told) - 1;
+	/* The search counts these up to a window; a program that continues skips unreadable ones. */
+	for (ret = 0; !ret && latest < next; latest += !ret) {
+		if (latest + 1 >= tape->slots)
+			ret = chario_tape_peek(tape, latest + 1, 0, &batch);
+		else
+			ret = !chario_tape_is_unreadable(tape, latest + 1, 0);
+	}
 	if (ret < 0 || next > latest + tape->window)
 		return MIN(ret, 0);
 	/* Records that are left out because of that are not damaged. */
