@@ -234,6 +234,16 @@ TEST(test_live, "damage of a ring is known while it is recorded to")
 	EQUAL(damaged(), 1);
 }
 
+/* Records that are left out because they may be torn are no damage. */
+TEST(test_left_out, "what is left out of a ring that was cut off once is not damaged")
+{
+	EQUAL(append_and_cut(0, 0, 29), 0);
+	EQUAL(append(29, 30), 0);
+	EQUAL(oldest(30), 4);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(damaged(), 0);
+}
+
 /* Nobody writes to the parts before, whether they were closed or cut off. */
 TEST(test_live_part, "damage of an earlier part is passed over at once")
 {

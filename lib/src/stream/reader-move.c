@@ -174,6 +174,16 @@ static int is_last_lap(struct chario_reader *reader, const struct chario_disk_ba
 	       (head.last.part == batch->part || head.last.flags & CHARIO_DISK_BATCH_CLEAN);
 }
 
+/* Records without a checksum that are left out are not damaged, even if the recording was closed. */
+static int trust(struct chario_reader *reader, const struct chario_disk_batch *batch)
+{
+	int ret = is_last_lap(reader, batch);
+
+	if (!ret)
+		reader->losses.torn_end = MAX(reader->losses.torn_end, batch->segment + 1);
+	return ret;
+}
+
 /*
  * Returns whether a segment may have been written that is within a window of another, which
  * overwrites one.  The newest segments may have been damaged: their places, right behind the
@@ -225,11 +235,11 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 		if (ret < 0)
 			return ret;
 		if (ret && newer.segment >= ahead)
-			return is_last_lap(reader, batch);
+			return trust(reader, batch);
 		is_known &= ret > 0;
 	}
 	err = is_known ? 0 : may_be_torn(reader, next);
-	return err > 0 ? is_last_lap(reader, batch) : err ? err : 1;
+	return err > 0 ? trust(reader, batch) : err ? err : 1;
 }
 
 /* Look at the place of the next batch, in this segment or the next. */
