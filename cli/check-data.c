@@ -44,12 +44,14 @@ struct check {
  * @first: offset of the first of them in bytes
  * @records: number of records that are missing and were not lost when recording
  * @undurable: number of other records that are missing, and were not durable
+ * @segments: number of segments that cannot be read and may hold the newest records
  */
 struct loss {
 	uint64_t blocks;
 	uint64_t first;
 	uint64_t records;
 	uint64_t undurable;
+	uint64_t segments;
 };
 
 /* In an area that is being filled, the rest is undefined. */
@@ -143,14 +145,18 @@ static int read_records(struct check *check, struct chario_reader *reader, struc
 	err = chario_reader_get_recording(reader, &recording, sizeof(recording));
 	if (err)
 		return err;
-	/* While there is a producer, records on their way also count as missing. */
-	if (recording.live || !missing)
+	/* A producer is about to write behind the newest record. */
+	loss->segments = recording.live ? 0 : recording.unreadable_segments;
+	if (!missing)
 		return 0;
 	err = chario_reader_count_missing(reader, &lost, &loss->undurable);
 	missing -= lost < missing ? lost : missing;
 	if (loss->undurable > missing)
 		loss->undurable = missing;
 	loss->records = missing - loss->undurable;
+	/* A producer overwrites the oldest records of its ring while the others are read. */
+	if (recording.live && recording.ring)
+		loss->undurable = 0;
 	return err;
 }
 
@@ -170,15 +176,21 @@ static int read_recording(struct check *check, const struct chario_area_info *in
 static void print_loss(const struct chario_area_info *info, const struct loss *loss,
 		       const char *advice)
 {
+	const char *comma = "";
 	char count[48], size[32];
 
 	printf("loss: ");
-	if (loss->records)
+	if (loss->records) {
 		printf("%s missing or damaged", cli_count(count, loss->records, "record"));
-	if (loss->records && loss->blocks)
-		printf(", ");
+		comma = ", ";
+	}
+	if (loss->segments) {
+		printf("%s%s behind the newest record cannot be read", comma,
+		       cli_count(count, loss->segments, "segment"));
+		comma = ", ";
+	}
 	if (loss->blocks)
-		printf("%s cannot be read, the first at %s",
+		printf("%s%s cannot be read, the first at %s", comma,
 		       cli_count(count, loss->blocks, "block"), cli_exact_size(size, loss->first));
 	if (loss->blocks >= MOST_ERRORS)
 		printf(", and the rest was not tried");
@@ -190,7 +202,7 @@ static void tell_loss(struct check *check, const struct chario_area_info *info,
 {
 	const char *advice =
 		info->flags & CHARIO_AREA_STREAM ?
-			"chario replay gives all other records" :
+			"chario replay gives all other records; record --append keeps what cannot be read" :
 			"put it again from a backup; dd conv=noerror,sync copies the rest";
 	struct json_object *object;
 
@@ -206,6 +218,7 @@ static void tell_loss(struct check *check, const struct chario_area_info *info,
 	cli_json_number(object, "missing_records", loss->records);
 	cli_json_number(object, "unreadable_blocks", loss->blocks);
 	cli_json_number(object, "first_unreadable", loss->first);
+	cli_json_number(object, "unreadable_segments", loss->segments);
 	cli_json_text(object, "advice", advice);
 	json_object_array_add(check->findings, object);
 }
@@ -243,9 +256,11 @@ static bool check_area(struct check *check, const struct chario_area_info *info)
 	struct loss loss = { 0 };
 	int err = is_recording ? read_recording(check, info, &loss) : read_area(check, info, &loss);
 
-	if (loss.blocks || loss.records || loss.undurable || err)
+	bool is_lost = loss.blocks || loss.records || loss.segments;
+
+	if (is_lost || loss.undurable || err)
 		cli_progress_clear();
-	if (loss.blocks || loss.records)
+	if (is_lost)
 		tell_loss(check, info, &loss);
 	if (loss.undurable)
 		tell_cut(check, info, &loss);

@@ -60,11 +60,22 @@ void cli_print_recording(const struct chario_recording *recording)
 
 #define MEMBER(name) CLI_MEMBER(chario_recording, name)
 static const struct cli_member members[] = {
-	MEMBER(segment_bytes), MEMBER(records),         MEMBER(bytes),
-	MEMBER(first_record),  MEMBER(next_record),     MEMBER(first_time_ns),
-	MEMBER(last_time_ns),  MEMBER(durable_records), MEMBER(lost_records),
-	MEMBER(lost_bytes),    MEMBER(missing_records), MEMBER(missing_bytes),
-	MEMBER(torn_segments), MEMBER(ended_ns),        { 0 },
+	MEMBER(segment_bytes),
+	MEMBER(records),
+	MEMBER(bytes),
+	MEMBER(first_record),
+	MEMBER(next_record),
+	MEMBER(first_time_ns),
+	MEMBER(last_time_ns),
+	MEMBER(durable_records),
+	MEMBER(lost_records),
+	MEMBER(lost_bytes),
+	MEMBER(missing_records),
+	MEMBER(missing_bytes),
+	MEMBER(torn_segments),
+	MEMBER(ended_ns),
+	MEMBER(unreadable_segments),
+	{ 0 },
 };
 
 struct json_object *cli_recording_object(const struct chario_recording *recording)

@@ -173,8 +173,18 @@ bytes 65536 | "$chario" record cam --append >recorded 2>&1
 gives 0 check --data --quiet --json
 has undurable_records "$undurable"
 damage $((segment + 40))
-gives 4 check --data --quiet --json
-has undurable_records "$undurable"
-says '"severity": "loss"' '"missing_records": '
+from_pipe recorded record cam --append --from pipe
+recorder=$!
+for state in closed 'being made'; do
+	until "$chario" stat cam | grep -q "$state"; do
+		kill -0 $recorder || break
+	done
+	gives 4 check --data --quiet --json
+	has undurable_records "$undurable"
+	says '"severity": "loss"' '"missing_records": '
+	bytes 65536 >&3
+done
+exec 3>&-
+wait $recorder
 claim "check tells what was not durable from what is lost"
 end

@@ -433,8 +433,8 @@ static const struct recipe recipes[] = {
 	{ "no checksums, ring", true, false, 14,
 	  OPTIONS(CHARIO_STREAM_RING | CHARIO_STREAM_NO_CRC, FLUSH, 4, 32768) },
 	{ "no checksums, no cache", false, false, 0, OPTIONS(CHARIO_STREAM_NO_CRC, AUTO, 4, 0) },
-	{ "others' buffers, ring", true, true, 10, OPTIONS(CHARIO_STREAM_RING, FLUSH, 4, 16384) },
-	{ "others' buffers, no cache", false, true, 4, OPTIONS(CHARIO_STREAM_RING, AUTO, 4, 0) },
+	{ "others' buffers, ring", true, true, 14, OPTIONS(CHARIO_STREAM_RING, FLUSH, 4, 16384) },
+	{ "others' buffers, no cache", false, true, 10, OPTIONS(CHARIO_STREAM_RING, AUTO, 4, 0) },
 };
 
 TEST(test_cuts, "after a power cut what was durable is there, and nothing is wrong")

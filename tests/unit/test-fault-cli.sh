@@ -124,7 +124,7 @@ place()
 format 32M
 bytes 3000000 >source
 gives 0 put source area
-gives 0 record cam --size 1M --from source --bytes 500k --record 1000
+gives 0 record cam --size 1M --segment 64k --from source --bytes 500k --record 1000
 gives 0 check --data :: 'no damage'
 faulty FAULT_READ=$(($(place area) + 1228800)) 4 check --data
 says 'loss: 1 block cannot be read, the first at 1200 KiB: "area"' '1 found, 0 repaired, 1 lost'
@@ -132,6 +132,8 @@ faulty FAULT_READ=$(($(place area) + 1228800)) 4 check --data --json
 has unreadable_blocks 1 first_unreadable 1228800 missing_records 0
 faulty FAULT_READ="$(place cam)" 4 check --data
 says 'missing or damaged: "cam"' 'chario replay gives all other records'
+faulty FAULT_READ=$(($(place cam) + 9 * 65536)) 4 check --data
+says '1 segment behind the newest record cannot be read'
 gives 0 rename area other
 # One byte of a random source may be the same.
 printf XXXXXXXX | dd of=store bs=1 seek=$(($(place cam) + 1000)) conv=notrunc 2>/dev/null

@@ -2,6 +2,8 @@
 /*
  * What a ring keeps whose records have no checksum: all that nobody can have torn.
  */
+#include <errno.h>
+
 #include "tap.h"
 #include "tape-rig.h"
 
@@ -76,6 +78,37 @@ TEST(test_cut, "a power cut takes an eighth of a ring")
 {
 	EQUAL(append_and_cut(0, 0, 40), 0);
 	EQUAL(oldest(40), 40 - RIG_SLOTS + WINDOW);
+}
+
+/*
+ * Nobody knows what was being overwritten when the newest headers were there.  In the first lap,
+ * more wiped ones than a window are like places that were never written.
+ */
+TEST(test_cut_and_damage, "it takes no less where the newest segments are damaged")
+{
+	static const struct cut {
+		uint64_t records, damaged, oldest[2];
+	} cuts[] = {
+		{ 42, 1, { 14, 14 } }, { 42, 4, { 14, 14 } }, { 42, 7, { 14, 14 } },
+		{ 31, 1, { 4, 4 } },   { 20, 1, { 0, 0 } },   { 31, 7, { 0, 3 } },
+	};
+
+	for (size_t i = 0; i < 2 * sizeof(cuts) / sizeof(cuts[0]); i++) {
+		const struct cut *cut = &cuts[i / 2];
+		uint64_t left = cut->records - cut->damaged;
+		struct log_place place = {
+			.offset = lab_area_offset(rig.store) + left % RIG_SLOTS * RIG_SEGMENT,
+			.bytes = cut->damaged * RIG_SEGMENT,
+		};
+
+		EQUAL(append_and_cut(0, 0, cut->records), 0);
+		if (i & 1)
+			rig.disk->faults = (struct log_faults){ .bad = { place }, .error = -EIO };
+		else
+			memset(rig.disk->image + place.offset, 0, place.bytes);
+		EQUAL(oldest(left), cut->oldest[i & 1]);
+		log_disk_heal(rig.disk);
+	}
 }
 
 /* What a cut may have torn is not trusted before the ring has come round. */
@@ -162,6 +195,71 @@ TEST(test_losses, "what was lost in earlier laps is known")
 	losses(&lost, &missing);
 	EQUAL(lost, 0);
 	EQUAL(missing, 0);
+}
+
+/* Read to the end: the missing records that are damaged. */
+static uint64_t damaged(void)
+{
+	uint64_t missing = 0, lost = 0, undurable = 0;
+
+	while (!rig_next())
+		missing += rig.record.missing;
+	chario_reader_count_missing(rig.reader, &lost, &undurable);
+	rig_close_reader();
+	return missing - lost - undurable;
+}
+
+/* Go on up to a record, and damage the segment of another. */
+static void damage_one(uint64_t from, uint64_t to, uint64_t segment)
+{
+	EQUAL(rig_record(from, to, RECORD_BYTES), 0);
+	EQUAL(rig_wait(), 0);
+	rig.disk->image[lab_area_offset(rig.store) + segment % RIG_SLOTS * RIG_SEGMENT] ^= 1;
+}
+
+/* What the ring overwrites while it is read is not damaged. */
+TEST(test_live, "damage of a ring is known while it is recorded to")
+{
+	struct chario_stream_options options = *ring(0);
+
+	options.flags = CHARIO_STREAM_RING;
+	EQUAL(rig_open(&options), 0);
+	damage_one(0, 20, 5);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(damaged(), 1);
+	EQUAL(rig_open_reader(), 0);
+	for (uint64_t i = 0; i < 3; i++)
+		CHECK(rig_is_next(i));
+	damage_one(20, 60, 45);
+	EQUAL(damaged(), 1);
+}
+
+/* Records that are left out because they may be torn are no damage. */
+TEST(test_left_out, "what is left out of a ring that was cut off once is not damaged")
+{
+	EQUAL(append_and_cut(0, 0, 29), 0);
+	EQUAL(append(29, 30), 0);
+	EQUAL(oldest(30), 4);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(damaged(), 0);
+}
+
+/* Nobody writes to the parts before, whether they were closed or cut off. */
+TEST(test_live_part, "damage of an earlier part is passed over at once")
+{
+	for (uint64_t i = 0; i < 2; i++) {
+		EQUAL(append_and_cut(0, 0, 20), 0);
+		EQUAL(i ? append(20, 21) : 0, 0);
+		EQUAL(rig_open(ring(CHARIO_STREAM_APPEND)), 0);
+		damage_one(20 + i, 21 + i, 18);
+		EQUAL(rig_open_reader(), 0);
+		for (uint64_t j = 0; j < 18; j++)
+			CHECK(rig_is_next(j));
+		EQUAL(rig_next(), 0);
+		EQUAL(rig.record.missing, 1);
+		rig_close_reader();
+		EQUAL(rig_close(), 0);
+	}
 }
 
 TEST_MAIN(rig_begin_usual, rig_end)

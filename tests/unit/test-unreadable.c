@@ -33,6 +33,18 @@ static void spoil(uint64_t segment, uint64_t block)
 	rig.disk->faults.error = -EIO;
 }
 
+static void spoil_all(uint64_t from, uint64_t segments)
+{
+	spoil(from, 0);
+	rig.disk->faults.bad[0].bytes = segments * RIG_SEGMENT;
+}
+
+static void wipe(uint64_t from, uint64_t segments)
+{
+	memset(rig.disk->image + lab_area_offset(rig.store) + from * RIG_SEGMENT, 0,
+	       segments * RIG_SEGMENT);
+}
+
 /* Leave the recording as if its program had been killed when all was durable. */
 static void stop_without_end(void)
 {
@@ -43,18 +55,26 @@ static void stop_without_end(void)
 	EQUAL(rig_close(), 0);
 	memcpy(rig.disk->image, image, rig.disk->bytes);
 	free(image);
+	chario_store_close(rig.store);
+	rig.store = lab_open_store(rig.disk);
 }
 
 /* Records that are read, and those that are missing between and behind them. */
 static void count(uint64_t *there, uint64_t *missing)
 {
+	struct chario_recording recording;
+	uint64_t next = 0;
+
 	*there = *missing = 0;
 	EQUAL(rig_open_reader(), 0);
 	while (!rig_next()) {
 		CHECK(lab_is(rig.record.memory, rig.record.bytes, rig.record.sequence));
 		*missing += rig.record.missing;
+		next = rig.record.sequence + 1;
 		++*there;
 	}
+	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
+	EQUAL(recording.next_record, next);
 	*missing += rig.record.missing;
 	rig_close_reader();
 }
@@ -89,18 +109,30 @@ TEST(test_without_checksums, "without checksums it costs its batch")
 	EQUAL(there + missing, RECORDS);
 }
 
-/* Go on while the first block of a segment cannot be read, and read when it can be. */
-static void go_on(uint64_t segment, uint64_t from)
+static void check_unreadable(uint64_t segments)
+{
+	struct chario_recording recording = { 0 };
+
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
+	EQUAL(recording.unreadable_segments, segments);
+	rig_close_reader();
+}
+
+/* Go on with a number while a block cannot be read, and read when it can be. */
+static void go_on(uint64_t segment, uint64_t block, uint64_t records, uint64_t next)
 {
 	uint64_t there, missing;
 
-	spoil(segment, 0);
-	EQUAL(record_all(CHARIO_STREAM_APPEND, from, from + 1), 0);
+	spoil(segment, block);
+	check_unreadable(next > records || block);
+	EQUAL(record_all(CHARIO_STREAM_APPEND, next, next + 1), 0);
 	EQUAL(rig_close(), 0);
 	log_disk_heal(rig.disk);
 	count(&there, &missing);
-	EQUAL(there, RECORDS + 1);
-	EQUAL(missing, 0);
+	EQUAL(there, records + 1);
+	EQUAL(missing, next - records);
+	check_unreadable(0);
 }
 
 /* The table knows how many there are. */
@@ -108,15 +140,14 @@ TEST(test_behind_an_end, "who goes on does not write over an end")
 {
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	EQUAL(rig_close(), 0);
-	go_on(3, RECORDS);
+	go_on(3, 0, RECORDS, RECORDS);
 }
 
 TEST(test_behind_an_end_without_any, "nor where nothing can be read")
 {
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	EQUAL(rig_close(), 0);
-	for (uint64_t i = 1; i < 4; i++)
-		memset(rig.disk->image + lab_area_offset(rig.store) + i * RIG_SEGMENT, 0, 4096);
+	wipe(1, 3);
 	spoil(0, 0);
 	EQUAL(record_all(CHARIO_STREAM_APPEND, RECORDS, RECORDS + 1), 0);
 	EQUAL(rig_look(), 0);
@@ -124,12 +155,26 @@ TEST(test_behind_an_end_without_any, "nor where nothing can be read")
 	EQUAL(rig_close(), 0);
 }
 
-/* Nobody knows the numbers: they come again. */
-TEST(test_behind_a_cut, "nor over what was cut off")
+/* A second batch begins with a record, of the newest segment, that cannot be read. */
+static void go_on_behind_a_cut(uint64_t second, uint64_t records, uint64_t block, uint64_t next)
 {
-	EQUAL(record_all(0, 0, RECORDS), 0);
+	EQUAL(record_all(0, 0, second), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_record(second, records, RECORD_BYTES), 0);
 	stop_without_end();
-	go_on(3, RECORDS - IN_SEGMENT);
+	go_on(3, block, records, next);
+	rig_end();
+	rig_begin_usual();
+}
+
+/* Where nobody knows the numbers, as many are left out as fit: header and 8 bytes each. */
+TEST(test_behind_a_cut, "nor over what was cut off, and gives no number twice")
+{
+	const uint64_t fit = RIG_SEGMENT / 56, begun = RECORDS - IN_SEGMENT;
+
+	go_on_behind_a_cut(begun, RECORDS, 0, begun + fit);
+	go_on_behind_a_cut(begun, RECORDS, 1, RECORDS);
+	go_on_behind_a_cut(begun + 2, begun + 4, 1, begun + 2 + fit);
 }
 
 /* Fill the area, without a word that this is the end. */
@@ -158,8 +203,8 @@ TEST(test_last_place, "nor over the last place of an area")
 	EQUAL(there, RIG_SLOTS * IN_SEGMENT);
 }
 
-/* A power cut leaves no more than a window that cannot be read: what is behind is damaged. */
-static void pass_window(unsigned int flags)
+/* The other places behind the head are free, or hold what is older. */
+static void pass_unreadable(unsigned int flags)
 {
 	struct chario_stream_options options = rig_small;
 
@@ -168,24 +213,73 @@ static void pass_window(unsigned int flags)
 	EQUAL(rig_open(&options), 0);
 	EQUAL(rig_record(0, 2 * IN_SEGMENT, RECORD_BYTES), 0);
 	stop_without_end();
-	spoil(2, 0);
-	rig.disk->faults.bad[0].bytes = 20 * RIG_SEGMENT;
+	spoil_all(2, 20);
 	options.flags = CHARIO_STREAM_APPEND;
 	EQUAL(rig_open(&options), 0);
 	log_disk_record(rig.disk);
 	EQUAL(rig_record(0, IN_SEGMENT, RECORD_BYTES), 0);
 	EQUAL(rig_wait(), 0);
-	EQUAL(rig.disk->entries[0].offset,
-	      lab_area_offset(rig.store) + (2 + options.nr_buffers) * RIG_SEGMENT);
+	EQUAL(rig.disk->entries[0].offset, lab_area_offset(rig.store) + 22 * RIG_SEGMENT);
 }
 
-/* The window of a ring is an eighth of it, which is as much. */
-TEST(test_window, "nor over a window of places, and no further")
+TEST(test_many, "nor over more places than a window, and no further")
 {
-	pass_window(CHARIO_STREAM_RING);
+	pass_unreadable(CHARIO_STREAM_RING);
 	rig_end();
 	rig_begin_usual();
-	pass_window(0);
+	pass_unreadable(0);
+}
+
+static void go_on_and_stop(uint64_t *sequence)
+{
+	EQUAL(record_all(CHARIO_STREAM_APPEND, *sequence, *sequence + IN_SEGMENT), 0);
+	stop_without_end();
+	*sequence += IN_SEGMENT;
+}
+
+/*
+ * Twice as many segments as a window are damaged, and the end; the search by distances meets none
+ * behind them.
+ */
+static void hide(unsigned int flags, uint64_t first, bool is_closed, bool is_wiped)
+{
+	uint64_t sequence = (first + 15) * IN_SEGMENT, there, missing;
+
+	EQUAL(record_all(flags, 0, sequence), 0);
+	if (is_closed)
+		EQUAL(rig_close(), 0);
+	else
+		stop_without_end();
+	if (is_wiped) {
+		wipe(6, 8);
+		wipe(15, 1);
+		count(&there, &missing);
+		EQUAL(missing, 8 * IN_SEGMENT);
+	} else {
+		spoil_all(6, 8);
+	}
+	go_on_and_stop(&sequence);
+	count(&there, &missing);
+	EQUAL(missing, 8 * IN_SEGMENT);
+	go_on_and_stop(&sequence);
+	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0), 0);
+	EQUAL(rig_close(), 0);
+	log_disk_heal(rig.disk);
+	count(&there, &missing);
+	EQUAL(missing, is_wiped ? 8 * IN_SEGMENT : 0);
+	EQUAL(rig.record.sequence, sequence);
+	CHECK(first || there + missing == sequence);
+}
+
+TEST(test_hidden, "no damage hides what is behind it, from readers or who goes on")
+{
+	for (unsigned int how = 0; how < 12 && !tap_failed; how++) {
+		unsigned int flags = how < 4 ? 0 : CHARIO_STREAM_RING;
+
+		hide(flags, how < 8 ? 0 : RIG_SLOTS, how & 1, how & 2);
+		rig_end();
+		rig_begin_usual();
+	}
 }
 
 /* The table may say anything of the end. */

@@ -76,6 +76,8 @@ struct chario_record {
  * @live: 1 while a producer is recording
  * @reserved: zero
  * @lost_before: number of lost records that come before the oldest segment present
+ * @unreadable_segments: number of segments, the newest or behind it, of which the disk cannot
+ *	read a block that may hold the newest records
  */
 struct chario_recording {
 	uint32_t size;
@@ -100,6 +102,7 @@ struct chario_recording {
 	uint32_t live;
 	uint32_t reserved;
 	uint64_t lost_before;
+	uint64_t unreadable_segments;
 };
 
 /**
@@ -131,7 +134,8 @@ void chario_reader_close(struct chario_reader *reader);
  * @size: sizeof(*@recording)
  *
  * The call searches for the head: it reads as many headers as the logarithm of the number
- * of segments, and those of the segments that may have been in flight.
+ * of segments, and those of the segments that may have been in flight; if there is damage
+ * near the head, once all that may lie behind it.
  *
  * Context: may sleep.
  * Return: 0; -EINVAL when @size is smaller than the first version of the struct;

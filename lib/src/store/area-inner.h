@@ -45,6 +45,8 @@ struct chario_area {
  * @nr_buffers: number of segments that may have been in flight at a time
  * @ring: true if the oldest segments are overwritten when the area is full
  * @end: end of the recording, or of an earlier part
+ * @reached: number behind the last segment that is known to have been written; a hint only,
+ *	as programs of the first release leave what they know of an earlier recording
  */
 struct chario_area_stream {
 	uint64_t session;
@@ -52,6 +54,7 @@ struct chario_area_stream {
 	uint32_t nr_buffers;
 	bool ring;
 	struct store_end end;
+	uint64_t reached;
 };
 
 /* Implements chario_area_open() for any use.  Returns -EBUSY if others have the area open. */

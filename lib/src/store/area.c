@@ -336,6 +336,7 @@ int chario_area_set_stream(struct chario_area *area, const struct chario_area_st
 	fields.segment_bytes = stream->segment_bytes;
 	fields.nr_buffers = stream->nr_buffers;
 	fields.end_session = 0;
+	memset(&fields.end, 0, sizeof(fields.end));
 	return change(area, &fields);
 }
 
@@ -378,6 +379,9 @@ int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *
 		.nr_buffers = fields->nr_buffers,
 		.ring = fields->flags & STORE_ENTRY_RING,
 	};
+	/* An end that was removed still tells how far the recording had come. */
+	if (!fields->end_session || fields->end_session == (uint32_t)fields->session)
+		stream->reached = fields->end.time_ns ? fields->end.segment + 1 : 0;
 	/* Programs of the first release leave the end of an earlier recording in the entry. */
 	if (fields->end_session && fields->end_session == (uint32_t)fields->session)
 		stream->end = fields->end;

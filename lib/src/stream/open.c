@@ -161,42 +161,79 @@ static bool is_sane(const struct store_end *end)
 	       end->segment < CHARIO_DISK_COUNT_MAX;
 }
 
+/* Smallest record with its header in bytes. */
+#define RECORD_MIN (sizeof(struct chario_disk_record) + CHARIO_DISK_HEADER_ALIGN)
+
+/* Place the head behind segments that hold nothing readable, and batches that may be there. */
+static void skip_to(struct chario_stream *stream, struct chario_head *head, uint64_t next)
+{
+	uint64_t from = head->found ? head->last.segment + 1 : 0;
+
+	if (next == from)
+		return;
+	head->last.serial += (next - from) * (stream->tape.segment_bytes / CHARIO_DISK_BLOCK);
+	head->last.serial -= !head->found;
+	head->last.segment = next - 1;
+	head->ended = false;
+	head->turns = true;
+	head->found = true;
+}
+
 /*
  * Place the head behind damage.  The head is the end of what can be read now.  Records that
  * the table knows of behind it, and segments that cannot be read, are damaged but may be
- * readable another time, so they are not overwritten.
+ * readable another time, so they are not overwritten, and their numbers are not given again.
+ * Where nothing tells these, as many are left out as fit.
  */
 static void pass_damage(struct chario_stream *stream, const struct store_end *end,
 			struct chario_head *head)
 {
+	struct chario_tape *tape = &stream->tape;
 	uint64_t next = head->found ? head->last.segment + 1 : 0;
-	uint64_t last;
+	uint64_t unreadable = head->hidden;
 
-	if (is_sane(end) && end->sequence > head->next_sequence) {
-		head->ended = false;
-		head->next_sequence = end->sequence;
-		head->records = end->records;
-		head->position = end->bytes;
-		next = end->segment >= next ? end->segment + 1 : next;
+	if (head->damaged) {
+		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence);
+		head->records = head->last.records + head->last.nr_records;
 	}
-	last = next + stream->tape.window;
-	last = stream->tape.ring ? last : MIN(last, stream->tape.slots);
-	while (next < last && chario_tape_is_unreadable(&stream->tape, next)) {
-		head->ended = false;
-		next++;
+	if (is_sane(end)) {
+		unreadable = end->segment + 1 < next ? unreadable : 0;
+		next = MAX(next, end->segment + 1);
+		if (end->sequence > head->next_sequence) {
+			head->ended = false;
+			head->next_sequence = end->sequence;
+			head->records = end->records;
+			head->position = end->bytes;
+		}
 	}
-	head->found = next;
-	if (!head->found)
-		return;
-	head->last.serial += next - 1 - head->last.segment;
-	head->last.segment = next - 1;
+	unreadable += chario_tape_pass(tape, &next);
+	/* The end of a ring is removed from the table before anything is written behind it. */
+	if (unreadable && !(tape->ring && end->time_ns))
+		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence) +
+				      unreadable * (tape->segment_bytes / RECORD_MIN);
+	skip_to(stream, head, next);
+}
+
+/*
+ * Find the head before damage.  Behind the head of a recording that was not closed, damage may
+ * hide segments that nothing tells of.
+ */
+static int find_head(struct chario_stream *stream, const struct chario_area_stream *entry,
+		     struct chario_head *head)
+{
+	int err = chario_tape_head(&stream->tape, head);
+
+	if (err || stream->tape.surveyed || chario_head_is_left(head, entry))
+		return err;
+	stream->tape.doubtful = true;
+	return chario_tape_head(&stream->tape, head);
 }
 
 /* Find the end of a recording that is continued. */
 static int find_end(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
 	struct chario_head head;
-	int err = chario_tape_head(&stream->tape, &head);
+	int err = find_head(stream, entry, &head);
 	bool turns;
 
 	if (err)

@@ -67,6 +67,7 @@ struct chario_reader_clock {
  * @from_sequence: number below which records are passed over
  * @from_time_ns: time before which records are passed over
  * @looks: number of looks since the window was read
+ * @noted: number behind the segment for which the newest one was looked up last
  * @end: number behind the last record, at the end of a recording that was ended
  * @clock: clock of the record that began last
  * @losses: records that are missing and were not durable
@@ -93,6 +94,7 @@ struct chario_reader {
 	uint64_t from_sequence;
 	uint64_t from_time_ns;
 	uint32_t looks;
+	uint64_t noted;
 	uint64_t end;
 	struct chario_reader_clock clock;
 	struct chario_losses losses;

@@ -67,6 +67,54 @@ int chario_reader_reload(struct chario_reader *reader)
 	return ret;
 }
 
+void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest)
+{
+	const struct chario_tape *tape = &reader->tape;
+
+	if (tape->ring)
+		chario_losses_set_ring(&reader->losses, newest, tape->slots - tape->window);
+}
+
+/*
+ * Take note of the newest segment, once for a segment that is passed over: a producer may be
+ * overwriting that one.  Returns 1 or a negative errno.
+ */
+static int note_progress(struct chario_reader *reader, uint64_t segment)
+{
+	struct chario_disk_batch batch;
+	int ret;
+
+	if (!reader->tape.ring || reader->noted == segment + 1)
+		return 1;
+	ret = chario_tape_newest(&reader->tape, &batch);
+	if (ret < 0)
+		return ret;
+	reader->noted = segment + 1;
+	if (ret)
+		chario_reader_note_newest(reader, batch.segment);
+	return 1;
+}
+
+/*
+ * Returns whether a segment belongs to a part that has ended, because the table knows of it, or
+ * the present producer has begun another part behind it; or a negative errno.
+ */
+static int is_past(struct chario_reader *reader, uint64_t segment)
+{
+	struct chario_tape *tape = &reader->tape;
+	struct chario_disk_batch batch;
+	int ret;
+
+	if (segment < tape->told)
+		return 1;
+	if (segment != reader->last.segment || (!tape->ring && segment + 1 >= tape->slots))
+		return 0;
+	ret = chario_tape_look(tape, segment + 1, 0, &batch);
+	if (ret > 0)
+		ret = chario_tape_newest(tape, &batch);
+	return ret > 0 ? batch.part != reader->last.part : ret;
+}
+
 /*
  * A segment is written only when all segments up to a window before it are durable.  So
  * this segment is final if one that far ahead exists.
@@ -75,21 +123,21 @@ int chario_reader_is_final(struct chario_reader *reader, uint64_t segment)
 {
 	struct chario_tape *tape = &reader->tape;
 	struct chario_disk_batch batch;
+	int ret;
 
 	if (!chario_area_has_writer(reader->area))
 		return 1;
 	for (uint64_t i = 0; i < 3; i++) {
-		int ret;
-
 		if (!tape->ring && segment + tape->window + i >= tape->slots)
 			break;
 		ret = chario_tape_peek(tape, segment + tape->window + i, 0, &batch);
 		if (ret < 0)
 			return ret;
 		if (ret && batch.segment >= segment + tape->window)
-			return 1;
+			return note_progress(reader, segment);
 	}
-	return 0;
+	ret = is_past(reader, segment);
+	return ret > 0 ? note_progress(reader, segment) : ret;
 }
 
 /* The table may meanwhile say that the area holds another recording. */
@@ -127,6 +175,45 @@ static int is_last_lap(struct chario_reader *reader, const struct chario_disk_ba
 	       (head.last.part == batch->part || head.last.flags & CHARIO_DISK_BATCH_CLEAN);
 }
 
+/* Records without a checksum that are left out are not damaged, even if the recording was closed. */
+static int trust(struct chario_reader *reader, const struct chario_disk_batch *batch)
+{
+	int ret = is_last_lap(reader, batch);
+
+	if (!ret)
+		reader->losses.torn_end = MAX(reader->losses.torn_end, batch->segment + 1);
+	return ret;
+}
+
+/*
+ * Returns whether a segment may have been written that is within a window of another, which
+ * overwrites one.  The newest segments may have been damaged: their places, right behind the
+ * newest that is there, have no valid header.
+ */
+static int may_be_torn(struct chario_reader *reader, uint64_t next)
+{
+	struct chario_tape *tape = &reader->tape;
+	struct chario_disk_batch batch;
+	int ret = chario_tape_newest(tape, &batch);
+	uint64_t latest;
+
+	if (ret <= 0)
+		return ret;
+	latest = MAX(batch.segment + tape->gap + 1, tape->told) - 1;
+	/* The search counts these up to a window; a program that continues skips unreadable ones. */
+	for (ret = 0; !ret && latest < next; latest += !ret) {
+		if (latest + 1 >= tape->slots)
+			ret = chario_tape_peek(tape, latest + 1, 0, &batch);
+		else
+			ret = !chario_tape_is_unreadable(tape, latest + 1, 0);
+	}
+	if (ret < 0 || next > latest + tape->window)
+		return MIN(ret, 0);
+	/* Records that are left out because of that are not damaged. */
+	chario_reader_note_newest(reader, latest);
+	return 1;
+}
+
 /*
  * The newest segment on the disk is at most a window behind one that is being written.
  * Single segments may be missing since an earlier power cut, so the whole window is read.
@@ -138,6 +225,7 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 	struct chario_tape *tape = &reader->tape;
 	uint64_t next = batch->segment + tape->slots;
 	struct chario_disk_batch newer;
+	bool is_known = true;
 	int err = check_session(reader);
 
 	if (err || !tape->ring)
@@ -148,9 +236,11 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 		if (ret < 0)
 			return ret;
 		if (ret && newer.segment >= ahead)
-			return is_last_lap(reader, batch);
+			return trust(reader, batch);
+		is_known &= ret > 0;
 	}
-	return 1;
+	err = is_known ? 0 : may_be_torn(reader, next);
+	return err > 0 ? trust(reader, batch) : err ? err : 1;
 }
 
 /* Look at the place of the next batch, in this segment or the next. */
@@ -199,12 +289,20 @@ static void expect_first(struct chario_reader *reader)
 	reader->expected = 0;
 }
 
-void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest)
+/*
+ * Returns whether segments that are missing before a batch may still come, from a producer whose
+ * newest segment is @newest.
+ */
+static bool may_come(const struct chario_reader *reader, const struct chario_disk_batch *batch,
+		     const struct chario_disk_batch *newest)
 {
-	const struct chario_tape *tape = &reader->tape;
+	const struct chario_disk_batch *last = &reader->last;
+	uint64_t from = reader->fresh ? 0 : last->segment;
 
-	if (tape->ring)
-		chario_losses_set_ring(&reader->losses, newest, tape->slots - tape->window);
+	if (batch->segment <= reader->tape.told || newest->segment >= from + reader->tape.window)
+		return false;
+	return reader->fresh ? batch->segment :
+			       batch->part != last->part || newest->part == last->part;
 }
 
 /*
@@ -215,27 +313,21 @@ static int search(struct chario_reader *reader, bool live, struct chario_disk_ba
 {
 	struct chario_tape *tape = &reader->tape;
 	uint64_t next = reader->fresh ? 0 : reader->last.segment + 1;
-	uint64_t newest;
-	int ret = chario_tape_newest(tape, batch);
+	struct chario_disk_batch newest;
+	int ret = chario_tape_newest(tape, &newest);
 
 	if (ret <= 0)
 		return ret;
-	newest = batch->segment;
+	if (reader->fresh || live)
+		chario_reader_note_newest(reader, newest.segment);
+	if (newest.segment >= tape->slots && next <= newest.segment - tape->slots)
+		return chario_tape_oldest(tape, newest.segment, batch);
+	if (newest.segment < next)
+		return 0;
 	if (reader->fresh)
-		chario_reader_note_newest(reader, newest);
-	if (newest >= tape->slots && next <= newest - tape->slots)
-		return chario_tape_oldest(tape, newest, batch);
-	if (newest < next)
-		return 0;
-	if (reader->fresh) {
 		expect_first(reader);
-		ret = chario_tape_oldest(tape, newest, batch);
-		/* The first segment of all may still be under way. */
-		return ret == 1 && live && newest < tape->window ? !batch->segment : ret;
-	}
-	if (live && newest < reader->last.segment + tape->window)
-		return 0;
-	return chario_tape_first(tape, next, newest, batch);
+	ret = chario_tape_first(tape, next, newest.segment, batch);
+	return ret == 1 && live ? !may_come(reader, batch, &newest) : ret;
 }
 
 /* Find the next batch, as far as it is known now. */
@@ -306,9 +398,8 @@ static int leave_out(struct chario_reader *reader, const struct chario_disk_batc
 	return 1;
 }
 
-int chario_reader_go_on(struct chario_reader *reader)
+static int go_on(struct chario_reader *reader, bool live)
 {
-	bool live = chario_area_has_writer(reader->area);
 	struct chario_disk_batch batch;
 	int ret;
 
@@ -322,4 +413,17 @@ int chario_reader_go_on(struct chario_reader *reader)
 			return ret;
 	}
 	return ret ? ret : look_for_end(reader, live);
+}
+
+/* Behind the end of an interrupted recording, damage may hide segments that nothing tells of. */
+int chario_reader_go_on(struct chario_reader *reader)
+{
+	bool live = chario_area_has_writer(reader->area);
+	int ret = go_on(reader, live);
+
+	if (ret || live || reader->tape.surveyed)
+		return ret;
+	reader->tape.doubtful = true;
+	reader->looks = 0;
+	return go_on(reader, live);
 }

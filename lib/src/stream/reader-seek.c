@@ -68,6 +68,7 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 	};
 	uint32_t reads = tape->reads;
 	struct chario_disk_batch oldest;
+	uint64_t next = 0;
 	struct chario_head head;
 	int ret = chario_tape_head(&reader->tape, &head);
 
@@ -84,7 +85,9 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 			return ret;
 		if (!all.last_time_ns)
 			all.first_time_ns = 0;
+		next = head.last.segment + 1;
 	}
+	all.unreadable_segments = chario_tape_pass(tape, &next) + (head.damaged || head.hidden);
 	ret = fill_end(reader, &head, &all);
 	if (ret)
 		return ret;

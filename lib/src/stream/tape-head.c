@@ -8,27 +8,49 @@
  * segment N only when all segments up to N - window are durable.  So behind the first hole
  * the newest segment is at most a window away, and the search reads all segments of that
  * window.  If it finds one there, the search goes on from it.
+ *
+ * Damage may be longer than a window and hide what is behind it.  So the headers of all places
+ * behind the head are read, once, if something shows that there is or may be damage: a place
+ * that cannot be read; in a ring, a place without a segment that the first lap has written and
+ * no power cut can have torn; a table that knows of a later segment; or, for who continues
+ * a recording or is at its end, that nobody has closed it.
  */
 #include "stream/tape.h"
 
 /*
- * Look for a segment, at each place of a window and at growing distances behind it: not all
- * segments of a window can be missing because they were in flight, but they may be damaged.
+ * Count a place without a valid header, if it lies right behind those before it.  In the first lap,
+ * places behind a window have most likely not been written yet.
  */
-static int scan(struct chario_tape *tape, chario_tape_header *look, uint64_t from, uint64_t end,
+static void note_gap(struct chario_tape *tape, uint64_t from, uint64_t segment)
+{
+	if (segment - from == tape->gap && (segment >= tape->slots || tape->gap < tape->window))
+		tape->gap++;
+}
+
+/*
+ * Look for a segment from @least on, at each place of a window and at growing distances behind it:
+ * not all segments of a window can be missing because they were in flight, but they may be
+ * damaged.
+ */
+static int scan(struct chario_tape *tape, uint64_t from, uint64_t end, uint64_t least,
 		struct chario_disk_batch *batch)
 {
 	uint64_t step = 1;
 
+	tape->gap = 0;
 	for (uint64_t segment = from; segment < end; segment += step) {
 		struct chario_disk_batch found;
-		int ret = look(tape, segment, 0, &found);
+		int ret = chario_tape_peek(tape, segment, 0, &found);
+		bool is_behind = segment - from >= tape->window;
 
-		if (ret > 0)
+		if (ret > 0 && found.segment >= least)
 			*batch = found;
-		if (ret)
+		if (ret < 0 || (ret && found.segment >= least))
 			return ret;
-		if (segment - from >= tape->window)
+		if (!ret)
+			note_gap(tape, from, segment);
+		tape->doubtful |= !ret && is_behind && segment >= tape->slots;
+		if (is_behind)
 			step *= 2;
 	}
 	return 0;
@@ -57,26 +79,81 @@ static int last_of_lap(struct chario_tape *tape, struct chario_disk_batch *batch
 	return 0;
 }
 
-/* Look for a segment that is newer than @batch. */
-static int newer(struct chario_tape *tape, struct chario_disk_batch *batch)
+/* Returns the number behind the last place that can hold a segment newer than @from - 1. */
+static uint64_t end_of_search(const struct chario_tape *tape, uint64_t from)
 {
-	uint64_t from = batch->segment + 1;
-	uint64_t end = tape->ring ? from + tape->slots - 1 : tape->slots;
+	return tape->ring && from ? from + tape->slots - 1 : tape->slots;
+}
 
-	return scan(tape, chario_tape_look, from, end, batch);
+/* Go on from a segment to the newest.  Returns 1 or a negative errno. */
+static int go_on(struct chario_tape *tape, struct chario_disk_batch *batch)
+{
+	int ret = 1;
+
+	while (ret > 0) {
+		uint64_t from;
+
+		ret = last_of_lap(tape, batch);
+		from = batch->segment + 1;
+		if (!ret)
+			ret = scan(tape, from, end_of_search(tape, from), from, batch);
+	}
+	return ret < 0 ? ret : 1;
+}
+
+/* Read the headers of all places that may hold a segment from @from on, and find the newest. */
+static int survey(struct chario_tape *tape, uint64_t from, struct chario_disk_batch *batch)
+{
+	uint64_t end = end_of_search(tape, from), least = from;
+	struct chario_disk_batch found;
+
+	for (uint64_t segment = from; segment < end; segment++) {
+		int ret = chario_tape_peek(tape, segment, 0, &found);
+
+		if (ret < 0)
+			return ret;
+		if (!ret || found.segment < least)
+			continue;
+		*batch = found;
+		least = found.segment + 1;
+	}
+	tape->surveyed = true;
+	return least > from;
+}
+
+/* Find a segment behind damage, which an earlier search may know. */
+static int find_hidden(struct chario_tape *tape, uint64_t from, struct chario_disk_batch *batch)
+{
+	struct chario_disk_batch found;
+	int ret;
+
+	if (!tape->surveyed)
+		return survey(tape, from, batch);
+	if (tape->seen <= from)
+		return 0;
+	ret = chario_tape_peek(tape, tape->seen - 1, 0, &found);
+	if (ret <= 0 || found.segment < from)
+		return MIN(ret, 0);
+	*batch = found;
+	return 1;
 }
 
 int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch)
 {
-	int ret = scan(tape, chario_tape_peek, 0, tape->slots, batch);
+	int ret = scan(tape, 0, tape->slots, 0, batch), hidden = 0;
+	uint64_t from;
 
-	while (ret > 0) {
-		ret = last_of_lap(tape, batch);
-		if (!ret)
-			ret = newer(tape, batch);
-		if (!ret)
-			return 1;
-	}
+	if (ret > 0)
+		ret = go_on(tape, batch);
+	if (ret < 0)
+		return ret;
+	from = ret ? batch->segment + 1 : 0;
+	if (tape->doubtful || from < MAX(tape->told, tape->seen))
+		hidden = find_hidden(tape, from, batch);
+	if (hidden)
+		ret = hidden > 0 ? go_on(tape, batch) : hidden;
+	if (ret > 0)
+		tape->seen = MAX(tape->seen, batch->segment + 1);
 	return ret;
 }
 
@@ -100,9 +177,9 @@ int chario_tape_oldest(struct chario_tape *tape, uint64_t newest, struct chario_
 }
 
 /* Go from the first batch of a segment to its last. */
-static int last_batch(struct chario_tape *tape, struct chario_disk_batch *batch)
+static int last_batch(struct chario_tape *tape, struct chario_head *head)
 {
-	struct chario_disk_batch found;
+	struct chario_disk_batch *batch = &head->last, found;
 	int ret = 1;
 
 	while (ret > 0) {
@@ -116,6 +193,8 @@ static int last_batch(struct chario_tape *tape, struct chario_disk_batch *batch)
 			return 0;
 		if (ret > 0)
 			*batch = found;
+		else if (tape->doubtful && !(batch->flags & CHARIO_DISK_BATCH_END))
+			head->hidden = chario_tape_is_unreadable(tape, batch->segment, offset);
 	}
 	return ret;
 }
@@ -153,6 +232,7 @@ static void walk(struct chario_pile *pile, uint32_t segment_bytes, struct chario
 		head->records++;
 		head->position += piece.record.done_bytes + piece.record.bytes;
 	}
+	head->damaged = !head->whole && pile->unreadable;
 	if (!head->whole)
 		return;
 	head->next_sequence = pile->batch.next_sequence;
@@ -189,7 +269,7 @@ static int find_head(struct chario_tape *tape, struct chario_pile *pile, struct 
 		return ret;
 	head->found = true;
 	head->turns = true;
-	ret = last_batch(tape, &head->last);
+	ret = last_batch(tape, head);
 	if (ret < 0)
 		return ret;
 	head->next_sequence = head->last.sequence;
@@ -201,6 +281,20 @@ static int find_head(struct chario_tape *tape, struct chario_pile *pile, struct 
 	if (ret)
 		walk(pile, tape->segment_bytes, head);
 	return count_missing(tape, head);
+}
+
+uint64_t chario_tape_pass(struct chario_tape *tape, uint64_t *next)
+{
+	uint64_t from = *next, end = tape->ring ? from + tape->slots - 1 : tape->slots;
+	uint64_t unreadable = 0;
+
+	for (uint64_t at = from; tape->doubtful && at < MIN(end, *next + tape->window); at++) {
+		if (!chario_tape_is_unreadable(tape, at, 0))
+			continue;
+		unreadable++;
+		*next = at + 1;
+	}
+	return unreadable;
 }
 
 int chario_tape_head(struct chario_tape *tape, struct chario_head *head)

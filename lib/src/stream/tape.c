@@ -32,6 +32,7 @@ int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 		.segment_bytes = stream->segment_bytes,
 		.window = stream->nr_buffers,
 		.ring = stream->ring,
+		.told = stream->reached,
 	};
 	if (tape->slots < 2 || !tape->window || tape->window > tape->slots)
 		return -EUCLEAN;
@@ -51,7 +52,7 @@ static ssize_t read_place(struct chario_tape *tape, uint64_t segment, uint32_t o
 	return err ? err : chario_area_read_buffer(tape->area, pool->buffer, 0, bytes, from, 0);
 }
 
-/* A place that the drive cannot read counts as empty. */
+/* A place that the drive cannot read counts as empty, but may hold the newest segment. */
 int chario_tape_read(struct chario_tape *tape, uint64_t segment, uint32_t offset, uint32_t bytes,
 		     const struct chario_pool *pool)
 {
@@ -63,6 +64,7 @@ int chario_tape_read(struct chario_tape *tape, uint64_t segment, uint32_t offset
 
 		part = (uint32_t)MIN(room, bytes - at);
 		ret = read_place(tape, segment, offset + at, part, pool);
+		tape->doubtful |= chario_pool_is_damage(ret);
 		if (ret < 0)
 			return chario_pool_is_damage(ret) ? 0 : (int)ret;
 		if ((size_t)ret != part)
@@ -110,9 +112,10 @@ bool chario_head_is_closed(const struct chario_head *head, const struct chario_a
 	return head->ended && !(head->last.flags & CHARIO_DISK_BATCH_TIMES);
 }
 
-bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment)
+bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment, uint32_t offset)
 {
-	return chario_pool_is_damage(read_place(tape, segment, 0, CHARIO_DISK_BLOCK, &tape->block));
+	return chario_pool_is_damage(
+		read_place(tape, segment, offset, CHARIO_DISK_BLOCK, &tape->block));
 }
 
 /*
@@ -153,6 +156,7 @@ int chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *b
 		return 0;
 	pile->seed = chario_disk_record_seed(is->session, is->part, is->segment);
 	pile->at = is->header_bytes;
+	pile->unreadable = !is_read;
 	/* The seal covers the first block only; the other blocks are whole if all can be read. */
 	pile->sealed = is_read && chario_disk_batch_sealed(is, pile->pool.memory);
 	pile->has_times = chario_disk_batch_times(is, pile->pool.memory, &pile->times);

@@ -19,6 +19,12 @@
  * @window: number of segments that may be missing before the newest
  * @ring: true if the newest segments overwrite the oldest
  * @reads: number of headers that have been read
+ * @told: number behind the last segment of parts that the table knew to have been closed
+ * @seen: number behind the newest segment that any search has found
+ * @gap: number of places right behind the newest segment, up to a window, that have no valid
+ *	header and may have been written all the same
+ * @doubtful: true if damage may hide segments from the usual search
+ * @surveyed: true if all headers behind the head have been read because of that
  * @has_times: true if the header that was found last has times
  * @times: these times
  * @block: memory for one block
@@ -31,6 +37,11 @@ struct chario_tape {
 	uint32_t window;
 	bool ring;
 	uint32_t reads;
+	uint64_t told;
+	uint64_t seen;
+	uint64_t gap;
+	bool doubtful;
+	bool surveyed;
 	bool has_times;
 	struct chario_disk_times times;
 	struct chario_pool block;
@@ -42,6 +53,7 @@ struct chario_tape {
  * @pool: memory for a segment, which holds the batch
  * @seed: seed of the checksums of its records
  * @at: offset of the next record header from the start of the batch, in bytes
+ * @unreadable: true if blocks of the batch cannot be read
  * @sealed: true if the batch's records without checksum are whole
  * @has_times: true if the batch has times
  * @times: these times
@@ -51,6 +63,7 @@ struct chario_pile {
 	struct chario_pool pool;
 	uint32_t seed;
 	uint32_t at;
+	bool unreadable;
 	bool sealed;
 	bool has_times;
 	struct chario_disk_times times;
@@ -72,6 +85,8 @@ struct chario_piece {
  * struct chario_head - the end of a recording
  * @found: true if there is a segment
  * @whole: true if the last batch is whole
+ * @damaged: true if it is not, and blocks of it cannot be read
+ * @hidden: true if a batch may follow it in the segment that cannot be read
  * @ended: true if the last batch is whole and the recording was closed behind it
  * @last: header of the last batch in the newest segment
  * @next_sequence: number after that of the last whole record
@@ -86,6 +101,8 @@ struct chario_piece {
 struct chario_head {
 	bool found;
 	bool whole;
+	bool damaged;
+	bool hidden;
 	bool ended;
 	struct chario_disk_batch last;
 	uint64_t next_sequence;
@@ -138,8 +155,8 @@ int chario_pile_next(struct chario_pile *pile, uint32_t segment_bytes, struct ch
 void chario_pile_skip(struct chario_pile *pile);
 
 /*
- * Find the first header of the newest segment.  Returns 1, 0 if there is none, or a
- * negative errno.
+ * Find the first header of the newest segment.  A tape that is doubtful is searched whole, once.
+ * Returns 1, 0 if there is none, or a negative errno.
  */
 int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch);
 
@@ -156,6 +173,9 @@ int chario_tape_first(struct chario_tape *tape, uint64_t from, uint64_t to,
  */
 bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry);
 
+/* Returns whether the drive cannot read a block of a segment, whose content is then unknown. */
+bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment, uint32_t offset);
+
 /*
  * Returns whether the recording was closed and not continued since, so that all of it was
  * durable.  The last batch alone does not tell: it is written before the flush that makes it,
@@ -164,10 +184,10 @@ bool chario_head_is_left(const struct chario_head *head, const struct chario_are
 bool chario_head_is_closed(const struct chario_head *head, const struct chario_area_stream *entry);
 
 /*
- * Returns whether the drive cannot read the first block of a segment, whose content is then
- * unknown.
+ * Go from the place behind the newest segment, *@next, behind those that cannot be read and
+ * may hold newer ones.  Returns their number.
  */
-bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment);
+uint64_t chario_tape_pass(struct chario_tape *tape, uint64_t *next);
 
 /* Find the head.  Returns 0 or a negative errno. */
 int chario_tape_head(struct chario_tape *tape, struct chario_head *head);

@@ -15,11 +15,15 @@ static int check_records(struct chario_tape *tape, const struct store_end *end)
 	struct chario_head head;
 	int err = chario_tape_head(tape, &head);
 
+	if (!err && !head.found && !tape->surveyed) {
+		tape->doubtful = true;
+		err = chario_tape_head(tape, &head);
+	}
 	if (err)
 		return err == -ENOMEM ? err : -EEXIST;
 	if (head.records || head.last.lost_records || (end->time_ns && end->sequence))
 		return -EEXIST;
-	return chario_tape_is_unreadable(tape, head.found ? head.last.segment : 0) ? -EEXIST : 0;
+	return chario_tape_is_unreadable(tape, head.found ? head.last.segment : 0, 0) ? -EEXIST : 0;
 }
 
 int chario_stream_check_unused(struct chario_area *area)

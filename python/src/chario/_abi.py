@@ -237,7 +237,7 @@ class Recording(Struct):
         *_u32("torn_segments", "reads"),
         *_u64("missing_records", "missing_bytes", "records", "ended_ns"),
         *_u32("live", "reserved"),
-        *_u64("lost_before"),
+        *_u64("lost_before", "unreadable_segments"),
     )
 
 

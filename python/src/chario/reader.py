@@ -67,6 +67,7 @@ class Recording:
     records: int
     ended_ns: int
     lost_before: int
+    unreadable_segments: int
 
 
 class PlayEnd(IntEnum):
