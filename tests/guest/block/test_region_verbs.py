@@ -116,6 +116,7 @@ def test_it_comes_back_with_the_drive(machine: Machine, disk: str) -> None:
     before = regions(machine, disk)
     address = machine.must(f"basename $(readlink -f /sys/class/chario/{disk[5:]}/device)")
     machine.chario("unbind", address).check()
+    until(lambda: machine.guest.run("ls /dev/nvme*n1p1").rc == 0, "Linux's driver has found no partition")
     block = machine.must("ls /dev/nvme*n1p1")
     assert TYPE.lower() in machine.must(f"blkid -p -s PART_ENTRY_TYPE -o value {block}").lower()
     machine.chario("bind", address).check()

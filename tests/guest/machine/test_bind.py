@@ -199,7 +199,7 @@ def test_what_is_no_drive(machine: Machine, verb: str) -> None:
     for name, complaint in NO_DRIVES.items():
         line = next(line for line in lines if f'"{name}"' in line)
         assert complaint in line and "chario list --all" in line
-    assert any('cannot find drive ""' in line for line in lines)
+    assert any("the name of the drive is empty" in line for line in lines)
 
 
 def test_only_root_may(machine: Machine) -> None:
