@@ -29,10 +29,12 @@
 /* Tells if the drive still has the address that Linux has given its registers. */
 static bool has_address(struct pci_dev *pdev)
 {
+	unsigned long flags = pci_resource_flags(pdev, 0);
 	struct pci_bus_region region;
 	u32 bar = 0;
 
-	if (!(pci_resource_flags(pdev, 0) & IORESOURCE_MEM))
+	/* Virtual functions and fixed addresses (Enhanced Allocation) are not told by a BAR. */
+	if (pdev->is_virtfn || flags & IORESOURCE_PCI_FIXED || !(flags & IORESOURCE_MEM))
 		return true;
 	pcibios_resource_to_bus(pdev->bus, &region, &pdev->resource[0]);
 	pci_read_config_dword(pdev, PCI_BASE_ADDRESS_0, &bar);
