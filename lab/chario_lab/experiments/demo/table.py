@@ -28,7 +28,7 @@ counts as one).  All is emulated: times would mean nothing, so there are none.""
 
 GOING_ON = """
 Go on:  make guest    a shell in such a guest, to try things by hand
-        make check    static checks and all tests
+        make check    static checks, and the tests that a change has to pass
         make bench    one call taken apart, layer by layer
         README.md     the same on real hardware"""
 
