@@ -107,7 +107,7 @@ def test_the_other_tiers() -> None:
     assert stages["1,000 killed writers"].environment["WRITERS"] == "112"
     assert stages["10,000 claims 6.12"].environment["CLAIM_TURNS"] == "2500"
     assert stages["siege debug"].environment["SIEGE_SECONDS"] == "600"
-    assert {"mutants", "fuzz", "coverage of the module", "fresh machines"} <= set(stages)
+    assert {"mutants", "sweep", "fuzz", "coverage of the module", "fresh machines"} <= set(stages)
     for stage in stages.values():
         assert all((areas.TOP / word).exists() for word in stage.command if word.startswith("tests/"))
 

@@ -196,6 +196,7 @@ def plan_long(setting: Setting) -> Plan:
         make(setting, "coverage of the library", "coverage"),
         make(setting, "coverage of the module", "coverage-module"),
         make(setting, "mutants", "mutants"),
+        make(setting, "sweep", "sweep"),
         Stage("fresh machines", ("scripts/test-fresh.sh",)),
     )  # fmt: skip
     host = "static checks, sanitizers, tests of the lab, of Python, GStreamer and formats: in `make check-all`"
