@@ -8,19 +8,7 @@ from chario_lab.experiment.plan import Act, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.promise import PlanOf
 from chario_lab.experiments.tracing import TRACING
-from chario_lab.experiments.ways import (
-    DIRECTIONS,
-    FREE,
-    KIB,
-    MIB,
-    QUIET,
-    READ,
-    Way,
-    buffered,
-    chario,
-    direct,
-    make_file,
-)
+from chario_lab.experiments.ways import DIRECTIONS, FREE, KIB, MIB, QUIET, READ, Way, both, chario, make_file
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.target.machine import THIS_MACHINE, Machine
 from chario_lab.target.place import Holder
@@ -34,14 +22,10 @@ SHORT_SIZES = ("4 KiB", "1 MiB")
 CHARIO = "CharIO"
 WAYS = (
     chario(CHARIO),
-    buffered("block device", Holder.BLOCK),
-    direct("block device, direct", Holder.BLOCK),
-    buffered("ext4", Holder.EXT4),
-    direct("ext4, direct", Holder.EXT4),
-    buffered("XFS", Holder.XFS),
-    direct("XFS, direct", Holder.XFS),
-    buffered("F2FS", Holder.F2FS),
-    direct("F2FS, direct", Holder.F2FS),
+    *both("block device", Holder.BLOCK),
+    *both("ext4", Holder.EXT4),
+    *both("XFS", Holder.XFS),
+    *both("F2FS", Holder.F2FS),
 )
 # What the program is told so that it counts commands.
 WATCH = "commands={name}"

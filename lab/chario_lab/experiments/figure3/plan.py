@@ -8,7 +8,7 @@ from chario_lab.experiment.plan import SPIN, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.figure3.methods import recorded, traced
 from chario_lab.experiments.tracing import TRACING
-from chario_lab.experiments.ways import KIB, LATE, MIB, QUIET, READ, WINDOW, Way, buffered, chario, direct, make_file
+from chario_lab.experiments.ways import KIB, LATE, MIB, QUIET, READ, WINDOW, Way, both, chario, make_file
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.target.machine import THIS_MACHINE, Machine
 from chario_lab.target.place import Holder
@@ -31,12 +31,7 @@ WINDOW_CALLS = ("transfer-window", "transfer-window-write")
 CHARIO_WAYS = (chario("CharIO"), chario("CharIO, physical", WINDOW_CALLS, needs=WINDOW))
 # The same reads whose caller polls: it sees when the drive is done, which bounds when an interrupt would be raised.
 POLLED_WAYS = tuple(chario(f"{way.title}, polled", way.calls, polled=True, needs=way.needs) for way in CHARIO_WAYS)
-LINUX_WAYS = (
-    buffered("block device", Holder.BLOCK),
-    direct("block device, direct", Holder.BLOCK),
-    buffered("ext4", Holder.EXT4),
-    direct("ext4, direct", Holder.EXT4),
-)
+LINUX_WAYS = (*both("block device", Holder.BLOCK), *both("ext4", Holder.EXT4))
 WAYS = (*CHARIO_WAYS, *LINUX_WAYS)
 HERE_WAYS = (*CHARIO_WAYS, *POLLED_WAYS, *LINUX_WAYS)
 

@@ -87,7 +87,9 @@ def section(records: Sequence[AnyRecord]) -> Section:
 
 def of_time(both: Mapping[Cell, field.Both], machine: MachineRecord) -> Section:
     """What a tracer and eBPF say on a machine whose times mean something."""
-    found = {method: own for method in METHODS if (own := field.by_method(both, method))}
+    shares = {method: {cell.key: each.seen[method].share for cell, each in both.items() if method in each.seen}
+              for method in METHODS}  # fmt: skip
+    found = {method: own for method, own in shares.items() if own}
     traced = found.get(TRACED, {})
     parts: list[Table | Plot] = [*field.tables(both, machine)]
     parts += [groups(own, machine.release, SSD_WRITE, f"the time, by {method}") for method, own in found.items()]

@@ -6,20 +6,7 @@ from itertools import groupby
 
 from chario_lab.experiment.plan import SPIN, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
-from chario_lab.experiments.ways import (
-    DIRECTIONS,
-    KIB,
-    MIB,
-    QUIET,
-    STALL,
-    WINDOW,
-    Way,
-    buffered,
-    chario,
-    direct,
-    make_file,
-    ring,
-)
+from chario_lab.experiments.ways import DIRECTIONS, KIB, MIB, QUIET, STALL, WINDOW, Way, both, chario, make_file, ring
 from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
 from chario_lab.target.machine import THIS_MACHINE, Machine
 from chario_lab.target.place import Holder
@@ -75,18 +62,14 @@ WAYS = (
     chario("CharIO, physical window", ("transfer-window", "transfer-window-write"), needs=WINDOW),
     chario("CharIO, any size", any_size=True),
     chario("CharIO, polled", polled=True),
-    buffered("block device", Holder.BLOCK, paper="Block device"),
-    direct("block device, direct", Holder.BLOCK, "Block device (direct I/O)"),
+    *both("block device", Holder.BLOCK, ("Block device", "Block device (direct I/O)")),
     ring("io_uring, fixed buffers", ("uring-read", "uring-write")),
     ring("passthrough", ("uring-pass", "uring-pass-write"), pieces=True, generic=True),
     ring("io_uring, fixed buffers, polled", ("uring-read-poll", "uring-write-poll"), STALL, pieces=True),
     ring("passthrough, polled", ("uring-pass-poll", "uring-pass-write-poll"), STALL, pieces=True, generic=True),
-    buffered("ext4", Holder.EXT4, "ext4"),
-    direct("ext4, direct", Holder.EXT4, "ext4 (direct I/O)"),
-    buffered("XFS", Holder.XFS),
-    direct("XFS, direct", Holder.XFS),
-    buffered("F2FS", Holder.F2FS),
-    direct("F2FS, direct", Holder.F2FS),
+    *both("ext4", Holder.EXT4, ("ext4", "ext4 (direct I/O)")),
+    *both("XFS", Holder.XFS),
+    *both("F2FS", Holder.F2FS),
 )
 
 

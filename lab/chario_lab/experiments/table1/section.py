@@ -155,14 +155,10 @@ KERNEL_SHARE = Work("of a CPU", "{:.0%}", lambda usage: usage.kernel_share)
 RATE = Work("MiB/s", "{:,.0f}", lambda usage: usage.mib_a_second, more=True)
 
 
-def work_of(machine: MachineRecord) -> Work:
-    """Where all is emulated, a time is no result."""
-    return CPU_TIME if machine.is_hardware else INSTRUCTIONS
-
-
 def picture(found: Usages, machine: MachineRecord) -> Plot:
     """What a MiB costs the CPU, a bar a way."""
-    work = work_of(machine)
+    # Where all is emulated, a time is no result.
+    work = CPU_TIME if machine.is_hardware else INSTRUCTIONS
     rows = [
         {
             "way": way.title,
