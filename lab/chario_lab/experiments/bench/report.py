@@ -10,6 +10,7 @@ from rich.table import Table
 
 from chario_lab.counting.layers import LAYERS
 from chario_lab.counting.stats import UNASSIGNED_LIMIT
+from chario_lab.experiment.page import number
 from chario_lab.experiment.plan import Case
 from chario_lab.experiments.bench import matrix
 from chario_lab.experiments.bench.results import Results
@@ -102,13 +103,9 @@ def _known_table(known: list[Known]) -> Table:
         "Does this rig count rightly? Figures of an independent one", "call", "known", "here", "difference", ""
     )
     for one in known:
-        figures = (f"{one.known:,}", _number(one.counted), _number(one.difference, "{:+.1%}"))
+        figures = (f"{one.known:,}", number(one.counted), number(one.difference, "{:+.1%}"))
         table.add_row(matrix.CASES[one.key].title, *figures, _mark(one.agrees))
     return table
-
-
-def _number(value: float | None, form: str = "{:,}") -> str:
-    return "-" if value is None else form.format(value)
 
 
 def _mark(good: bool) -> str:
@@ -166,9 +163,9 @@ def _verdict_table(run: Results, verdicts: list[Verdict]) -> Table:
         goal = verdict.goal
         table.add_row(
             matrix.CASES[goal.key].title,
-            _number(verdict.instructions),
-            _number(goal.instructions),
-            _number(verdict.ratio, "{:.3f}"),
+            number(verdict.instructions),
+            number(goal.instructions),
+            number(verdict.ratio, "{:.3f}"),
             f"{goal.ratio:.2f}",
             matrix.CASES[goal.reference].title,
             "[green]yes[/green]" if verdict.reached else f"[red]no: {'; '.join(verdict.missed)}[/red]",
@@ -193,7 +190,7 @@ def _pairs_table(run: Results, title: str, pairs: Sequence[tuple[str, str]]) -> 
     for key, base in pairs:
         counted, without = run.instructions(key), run.instructions(base)
         more = None if counted is None or without is None else counted - without
-        table.add_row(matrix.CASES[key].title, *map(_number, (without, counted, more)))
+        table.add_row(matrix.CASES[key].title, *map(number, (without, counted, more)))
     return table
 
 
@@ -204,7 +201,7 @@ def _region_table(run: Results) -> Table:
         counted, whole = run.instructions(key), run.instructions(base)
         more = None if counted is None or whole is None else counted - whole
         good = "-" if more is None else _mark(more <= matrix.REGION_LIMIT)
-        table.add_row(matrix.CASES[key].title, *map(_number, (whole, counted, more)), good)
+        table.add_row(matrix.CASES[key].title, *map(number, (whole, counted, more)), good)
     return table
 
 
@@ -217,7 +214,7 @@ def _record_table(run: Results) -> Table:
         counted, beside = _per_mib(run, key), _per_mib(run, base)
         ratio = None if counted is None or beside is None else counted / beside
         verdict = "" if asked is None or ratio is None else f"{asked}: {'yes' if ratio <= asked else 'NO'}"
-        cells = (*(_number(count, "{:,.0f}") for count in (counted, beside)), _number(ratio, "{:.2f}"))
+        cells = (*map(number, (counted, beside)), number(ratio, "{:.2f}"))
         table.add_row(matrix.CASES[key].title, matrix.CASES[base].title, *cells, verdict)
     return table
 
@@ -235,7 +232,7 @@ def _large_table(behind: Results, mode: str) -> Table:
     for key, peer in matrix.IOMMU_PAIRS:
         counted, beside = behind.instructions(key), behind.instructions(peer)
         ratio = counted / beside if counted and beside else None
-        cells = (*map(_number, (beside, counted)), _number(ratio, "{:.2f}"))
+        cells = (*map(number, (beside, counted)), number(ratio, "{:.2f}"))
         table.add_row(matrix.CASES[key].title, *cells, _mark(ratio is not None and ratio <= matrix.IOMMU_RATIO))
     return table
 
@@ -250,7 +247,7 @@ def _iommu_table(run: Results, behind: Results, mode: str) -> Table:
         more = None if counted is None or without is None else counted - without
         share = f"{counted / peer:.2f}" if counted is not None and peer else "-"
         good = "" if maps else _mark(more is not None and more <= 0)
-        table.add_row(matrix.CASES[key].title, *map(_number, (without, counted, more)), share, good)
+        table.add_row(matrix.CASES[key].title, *map(number, (without, counted, more)), share, good)
     return table
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from chario_lab.experiment.measure import HANDLED, RESUMED, SUBMITTED
-from chario_lab.experiment.page import Table
+from chario_lab.experiment.page import Table, number
 from chario_lab.experiments.figure3.plan import CHARIO_WAYS, HERE_WAYS, POLLED_WAYS, SIZES, key
 from chario_lab.experiments.figure3.points import POLLED, Points, recall
 from chario_lab.experiments.ways import Way
@@ -69,11 +69,6 @@ def timings(records: Sequence[AnyRecord], machine: str) -> dict[str, Timed]:
     return {each.case: Timed(recall(each.report)) for each in own}
 
 
-def shown(microseconds: float | None) -> str:
-    """A time in a table."""
-    return "-" if microseconds is None else f"{microseconds:,.1f}"
-
-
 def table(found: Mapping[str, Timed], machine: MachineRecord, order: str) -> Table:
     """A row a way and size: medians, what the slowest take, and what all reads take."""
     rows, record_ns, unclear = [], 0, 0
@@ -100,9 +95,9 @@ def row(own: Timed, raised_us: float | None) -> list[str]:
     slowest = (resumed.p99_ns / NS_A_US, resumed.max_ns / NS_A_US) if resumed else (None, None)
     all_reads = (own.until_data, whole.p99_ns / NS_A_US, whole.max_ns / NS_A_US, own.cost)
     return [
-        *(shown(each) for each in (*medians, *slowest)),
+        *(number(each, "{:,.1f}") for each in (*medians, *slowest)),
         f"{own.kept.waiting:.1%}",
-        *(shown(each) for each in all_reads),
+        *(number(each, "{:,.1f}") for each in all_reads),
     ]
 
 

@@ -10,12 +10,13 @@ from chario_lab.experiments.figure3.methods import recorded, traced
 from chario_lab.experiments.tracing import TRACING
 from chario_lab.experiments.ways import KIB, LATE, MIB, QUIET, READ, WINDOW, Way, both, chario, make_file
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
-from chario_lab.target.machine import THIS_MACHINE, Machine
+from chario_lab.target.machine import Machine
 from chario_lab.target.place import Holder
 
 DRIVE = Nvme("figure3", (Namespace(1024, 4096),))
 HIDDEN = 0x3000_0000
-APPEND = f"memmap=1M${HIDDEN:#x} {QUIET}"
+GUEST = GuestSpec(drives=(DRIVE,), cpus=1, append=f"memmap=1M${HIDDEN:#x} {QUIET}")
+WINDOWS = f"windows={HIDDEN:#x}+1M"
 FILE_MIB, SHORT_FILE_MIB = 800, 16
 RUNS, SHORT_RUNS = 10_000, 100
 FIRST_RUNS, SHORT_FIRST_RUNS = 500, 20
@@ -38,14 +39,7 @@ HERE_WAYS = (*CHARIO_WAYS, *POLLED_WAYS, *LINUX_WAYS)
 
 def plan(choice: Choice) -> Plan:
     """Who has the drive, one after the other; on each machine."""
-    machines = (THIS_MACHINE,) if choice.here else tuple(guest(kernel) for kernel in choice.kernels)
-    return [station for machine in machines for station in stations(machine, choice)]
-
-
-def guest(kernel: str) -> Machine:
-    """A guest with one CPU."""
-    spec = GuestSpec(kernel=kernel, drives=(DRIVE,), cpus=1, append=APPEND)
-    return Machine(kernel, spec, f"windows={HIDDEN:#x}+1M")
+    return [station for machine in choice.machines(GUEST, WINDOWS) for station in stations(machine, choice)]
 
 
 def stations(machine: Machine, choice: Choice) -> list[Station]:

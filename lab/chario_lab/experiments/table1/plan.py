@@ -8,7 +8,7 @@ from chario_lab.experiment.plan import SPIN, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.ways import DIRECTIONS, KIB, MIB, QUIET, STALL, WINDOW, Way, both, chario, make_file, ring
 from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
-from chario_lab.target.machine import THIS_MACHINE, Machine
+from chario_lab.target.machine import Machine
 from chario_lab.target.place import Holder
 
 # The first namespace has no medium, for what polls: behind one the drive would have to be waited for, and what
@@ -18,6 +18,8 @@ RAW, KEPT = range(2)
 # Memory that Linux leaves alone, for transfers to a physical address.
 HIDDEN, HIDDEN_MIB = 0x3000_0000, 32
 APPEND = f"memmap={HIDDEN_MIB}M${HIDDEN:#x} nvme.poll_queues=1 {QUIET}"
+GUEST = GuestSpec(drives=(DRIVE,), cpus=1, append=APPEND)
+WINDOWS = f"windows={HIDDEN:#x}+{HIDDEN_MIB}M"
 # The part of the disk that is used, and the size of files.  A buffered read must not come to the beginning again, which
 # would be in memory: on this machine calls move HERE_MIB, which take 4 s at 1 GB/s.
 FILE_MIB = 192
@@ -75,14 +77,7 @@ WAYS = (
 
 def plan(choice: Choice) -> Plan:
     """Who has the drive, one after the other; on each machine."""
-    machines = (THIS_MACHINE,) if choice.here else tuple(guest(kernel) for kernel in choice.kernels)
-    return [station for machine in machines for station in stations(machine, choice)]
-
-
-def guest(kernel: str) -> Machine:
-    """A guest with one CPU."""
-    spec = GuestSpec(kernel=kernel, drives=(DRIVE,), cpus=1, append=APPEND)
-    return Machine(kernel, spec, f"windows={HIDDEN:#x}+{HIDDEN_MIB}M")
+    return [station for machine in choice.machines(GUEST, WINDOWS) for station in stations(machine, choice)]
 
 
 def stations(machine: Machine, choice: Choice) -> list[Station]:
