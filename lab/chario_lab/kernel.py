@@ -157,12 +157,8 @@ def newest(series: Series, images: Sequence[str], headers: Sequence[str]) -> str
     """The highest release that is in both lists."""
     form = re.compile(rf"(?:linux-(?:image|headers)-)({series.pattern}-{series.flavour})")
     found = [{match[1] for package in packages if (match := form.fullmatch(package))} for packages in (images, headers)]
-    return max(found[0] & found[1], key=release_order, default=None)
-
-
-def release_order(release: str) -> tuple[int, ...]:
-    """Numbers of a release, for comparing: 6.1.0-9 is older than 6.1.0-50."""
-    return tuple(int(number) for number in re.findall(r"\d+", release))
+    # By its numbers 6.1.0-9 is older than 6.1.0-50.
+    return max(found[0] & found[1], key=lambda release: list(map(int, re.findall(r"\d+", release))), default=None)
 
 
 def assemble(name: str, release: str, packages: Path) -> Kernel:

@@ -96,12 +96,9 @@ def parse_record(raw: str) -> LogRecord:
     a blank and hold only the device's address."""
     head, _, text = raw.partition(";")
     priority, sequence, time_us = (int(word) for word in head.split(",")[:3])
-    return LogRecord(sequence, priority & 7, time_us, unescape(text.split("\n")[0]))
-
-
-def unescape(text: str) -> str:
-    r"""Undo \xNN, the kernel's way to write what is not printable."""
-    return re.sub(r"\\x([0-9a-f]{2})", lambda match: chr(int(match[1], 16)), text)
+    # \xNN is the kernel's way to write what is not printable.
+    plain = re.sub(r"\\x([0-9a-f]{2})", lambda match: chr(int(match[1], 16)), text.split("\n")[0])
+    return LogRecord(sequence, priority & 7, time_us, plain)
 
 
 def complaints(records: Iterable[LogRecord], allowed: Iterable[str] = ()) -> list[LogRecord]:

@@ -20,7 +20,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 import msgspec
@@ -233,9 +232,7 @@ class Book(AbstractContextManager["Book"]):
             raise
         self.records.append(record)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
 

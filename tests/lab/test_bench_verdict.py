@@ -33,6 +33,13 @@ def run_with(**counts: int) -> Results:
     return run
 
 
+def shown(run: Results, behind: dict[str, Results] | None = None) -> str:
+    """What is printed of a run."""
+    output = io.StringIO()
+    print_run(Console(file=output, width=200), run, behind or {})
+    return output.getvalue()
+
+
 def test_the_idle_loop_and_ticks_are_left_out() -> None:
     """Neither belongs to a call; both stay in the raw data."""
     operations = [counted(100, idle=50)] * 20 + [counted(3_000, ticks=1)] * 5
@@ -44,8 +51,7 @@ def test_the_idle_loop_and_ticks_are_left_out() -> None:
 def test_ticks_are_taken_in_when_nothing_else_is_left() -> None:
     """Long calls nearly all contain one; the figure says so."""
     summary = summarise([counted(100, ticks=1)] * 20, SYMBOLS)
-    assert summary.ticks_included
-    assert summary.instructions == 100
+    assert (summary.ticks_included, summary.instructions) == (True, 100)
 
 
 def test_the_share_counts_equal_calls() -> None:
@@ -66,9 +72,7 @@ def test_a_case_of_two_operations_is_named() -> None:
     run.series["record-4m"] = record("record-4m", [counted(9_783, sq_doorbells=1), counted(20_096, sq_doorbells=2)] * 5)
     run.series["read-poll"] = record("read-poll", [counted(1_500, sq_doorbells=1)] * 10)
     assert mixed(run) == {"record-4m": 1.5}
-    output = io.StringIO()
-    print_run(Console(file=output, width=200), run, {})
-    assert f"not one operation, 1.50 doorbells a call: {CASES['record-4m'].title}" in output.getvalue()
+    assert f"not one operation, 1.50 doorbells a call: {CASES['record-4m'].title}" in shown(run)
 
 
 def test_a_target_is_reached_by_count_and_by_ratio() -> None:
@@ -115,19 +119,15 @@ def test_the_report_says_what_failed_and_why() -> None:
     """A case without figures shows its reason, and a missed target its breakdown."""
     run = run_with(stock_uring_read=4_000, read_poll=2_500, steady=2_500)
     run.failures["uring-read"] = "io_uring: Operation not supported"
-    output = io.StringIO()
-    print_run(Console(file=output, width=200), run, {})
-    assert "Operation not supported" in output.getvalue()
-    assert "By layer: pread 4 KiB, polled" in output.getvalue()
+    text = shown(run)
+    assert "Operation not supported" in text and "By layer: pread 4 KiB, polled" in text
 
 
 def test_what_an_iommu_costs_is_said() -> None:
     """Registered memory must cost nothing more; other memory is only shown, beside the passthrough's."""
     run = run_with(stock_pass_read=5_000, read_poll=1_000, transfer_poll=700, uring_transfer=1_200)
     behind = run_with(stock_pass_read=7_000, read_poll=3_010, transfer_poll=700, uring_transfer=1_201)
-    output = io.StringIO()
-    print_run(Console(file=output, width=200), run, {"strict": behind})
-    table = output.getvalue().partition("What an IOMMU costs")[2]
+    table = shown(run, {"strict": behind}).partition("What an IOMMU costs")[2]
     titles = [CASES[key].title for key in IOMMU_CALLS]
     cells = [table.partition(title)[2].splitlines()[0].split() for title in titles]
     assert cells[1] == ["1,000", "3,010", "2,010", "0.43"]
@@ -138,15 +138,14 @@ def test_what_an_iommu_costs_is_said() -> None:
 
 def test_large_calls_behind_an_iommu_are_held_against_o_direct() -> None:
     """Each mode has a table of its own; a ratio above what is asked, or none, is a no."""
-    output = io.StringIO()
     strict = run_with(stock_128k=1_000, _128k_poll=800, stock_1m=1_000, _1m_poll_scattered=801)
-    print_run(Console(file=output, width=200), run_with(getppid=337), {"strict": strict, "lazy": Results("6.1")})
-    table = output.getvalue().partition("Large calls behind an IOMMU (strict)")[2]
+    text = shown(run_with(getppid=337), {"strict": strict, "lazy": Results("6.1")})
+    table = text.partition("Large calls behind an IOMMU (strict)")[2]
     rows = {key: table.partition(CASES[key].title)[2].splitlines()[0].split() for key, _ in IOMMU_PAIRS}
     assert rows["128k-poll"] == ["1,000", "800", "0.80", "yes"]
     assert rows["1m-poll-scattered"] == ["1,000", "801", "0.80", "no"]
     assert rows["128k-sleep"] == ["-", "-", "-", "no"]
-    assert "Large calls behind an IOMMU (lazy)" in output.getvalue()
+    assert "Large calls behind an IOMMU (lazy)" in text
 
 
 def test_a_complaint_of_the_kernel_is_a_failure_that_keeps_the_figures() -> None:
@@ -155,10 +154,8 @@ def test_a_complaint_of_the_kernel_is_a_failure_that_keeps_the_figures() -> None
     assert run.complete
     run.complaint = "WARNING: at queue/queue.c [chario]"
     assert not run.complete
-    output = io.StringIO()
-    print_run(Console(file=output, width=200), run, {})
-    assert "WARNING: at queue/queue.c [chario]" in output.getvalue()
-    assert "337" in output.getvalue()
+    text = shown(run)
+    assert "WARNING: at queue/queue.c [chario]" in text and "337" in text
 
 
 def test_doubtful_figures_are_marked() -> None:
@@ -166,10 +163,8 @@ def test_doubtful_figures_are_marked() -> None:
     run = Results("6.1", "6.1.0-test")
     run.series["stock-read"] = record("stock-read", [counted(100, ticks=1)] * 10)
     run.series["stock-write"] = record("stock-write", [replace(counted(200), stalls_missed=1)] * 10)
-    output = io.StringIO()
-    print_run(Console(file=output, width=200), run, {})
-    assert "100*" in output.getvalue()
-    assert "200!" in output.getvalue()
+    text = shown(run)
+    assert "100*" in text and "200!" in text
 
 
 def test_results_are_found_in_records() -> None:
@@ -191,9 +186,9 @@ def test_results_are_found_in_records() -> None:
 
 def test_behind_an_iommu_only_what_it_concerns_is_counted() -> None:
     """A guest without one has all; one in each mode has those of the comparison."""
-    machines = {station.machine.name: [] for station in plan("6.1", False, True)}  # type: dict[str, list[str]]
+    machines: dict[str, list[str]] = {}
     for station in plan("6.1", False, True):
-        machines[station.machine.name] += [step.key for step in station.steps]
+        machines.setdefault(station.machine.name, []).extend(step.key for step in station.steps)
     assert list(machines) == ["6.1", "6.1 strict", "6.1 lazy"]
     assert set(machines["6.1"]) == set(CASES)
     assert set(machines["6.1 strict"]) == set(machines["6.1 lazy"]) == IOMMU_KEYS

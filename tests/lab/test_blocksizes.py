@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Block sizes on hardware: what is planned there, how a profile is read, and what is shown and judged."""
 
-import io
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -9,13 +8,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from chario_lab.experiment.chapter import compose
 from chario_lab.experiment.page import Plot
 from chario_lab.experiment.plan import SPIN, Act, Case
 from chario_lab.experiment.spec import Choice
-from chario_lab.experiment.terminal import print_chapter
 from chario_lab.experiments.blocksizes import EXPERIMENT
 from chario_lab.experiments.blocksizes.cells import (
     BUFFERED,
@@ -40,6 +36,7 @@ from chario_lab.experiments.ways import DIRECTIONS, READ, WRITE
 from chario_lab.records import AnyRecord, Commands, SeriesRecord
 from chario_lab.target.machine import THIS_MACHINE
 from chario_lab.target.target import TargetError
+from chario_lab.testing.runs import show
 from chario_lab.testing.series import machine_record
 
 MACHINE = machine_record(THIS_MACHINE.name, processor="Fast CPU", cpus=2, device="Good Drive")
@@ -284,13 +281,6 @@ def test_the_sentences_are_judged_by_time() -> None:
     assert verdicts([MACHINE]) == [None, None, None]
 
 
-def show(records: Sequence[AnyRecord]) -> str:
-    """The chapter as a terminal shows it."""
-    output = io.StringIO()
-    print_chapter(Console(file=output, width=260), compose(EXPERIMENT, records))
-    return output.getvalue()
-
-
 def row(text: str, begin: str) -> list[str]:
     """The figures of a row of a table."""
     (line,) = [line for line in text.splitlines() if line.strip().strip("│┃ ").startswith(begin)]
@@ -310,7 +300,7 @@ def test_hardware_is_shown_by_rates_and_samples() -> None:
     database = measured(Cell(NVME, SQLITE, WRITE, SQLITE), 0)
     fields = {name: getattr(database, name) for name in database.__struct_fields__}
     records.append(SeriesRecord(**(fields | {"call_bytes": 0, "calls": 1000, "said": said})))
-    text = show(records)
+    text = show(EXPERIMENT, records)
     assert "Good Drive" in text and "instructions" not in text and "All is emulated" not in text
     assert "0 where DMA is coherent" in " ".join(text.split()) and "none is lent here" in " ".join(text.split())
     assert "MiB/s in random order" in text and "0.25" in text

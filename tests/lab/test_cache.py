@@ -28,11 +28,7 @@ assert (keep(Path(sys.argv[1]) / "target", "a thing", make) / "content").exists(
 """
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache for one test."""
-    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_folder_follows_the_environment(own_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

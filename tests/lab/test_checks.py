@@ -9,25 +9,33 @@ from pathlib import Path
 
 import pytest
 
+from chario_lab.testing.files import plant
+
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 MIT = "SPDX-License-Identifier: MIT"
 STAGES = ["enter", "split", "map", "queue", "post", "doorbell", "irq", "reap", "unmap", "finish"]
 
+GPL = "SPDX-License-Identifier: GPL-2.0-only"
+LICENCES = {"kernel": GPL, "lib": "SPDX-License-Identifier: LGPL-2.1-or-later OR MIT"}
+MARKS = {".c": "// {}\n", ".h": "/* {} */\n", ".map": "/* {} */\n", ".md": "<!-- {} -->\n", ".1": '.\\" {}\n'}
+
+
+def licensed(path: str, text: str = "") -> str:
+    """Returns the text behind the line with the licence of its folder."""
+    return MARKS.get(Path(path).suffix, "# {}\n").format(LICENCES.get(path.partition("/")[0], MIT)) + text
+
+
 UAPI = (
     "/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */\n"
     "enum chario_stage {\n" + "".join(f"\tCHARIO_STAGE_{stage.upper()},\n" for stage in STAGES) + "};\n"
 )
-TRACE = "/* SPDX-License-Identifier: GPL-2.0-only */\n" + "".join(
+TRACE = licensed("kernel/trace.h") + "".join(
     f"DEFINE_EVENT(chario_command, {stage}, TP_PROTO(int x), TP_ARGS(x));\n" for stage in STAGES
 )
-KBUILD = """\
-# SPDX-License-Identifier: GPL-2.0-only
-obj-m := chario.o
-chario-y := main.o
-"""
-MODULE = """\
-// SPDX-License-Identifier: GPL-2.0-only
+KBUILD = licensed("kernel/Kbuild", "obj-m := chario.o\nchario-y := main.o\n")
+MODULE = f"""\
+// {GPL}
 /*
  * The smallest module.
  */
@@ -35,42 +43,9 @@ MODULE = """\
 
 MODULE_LICENSE("GPL");
 """
-HEADER = """\
-/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/**
- * chario_nop() - do nothing
- */
-void chario_nop(void);
-"""
-MAP = """\
-/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-CHARIO_0.1 {
-global:
-	chario_nop;
-local:
-	*;
-};
-"""
-PROGRAM = f"""\
-// {MIT}
-#include <chario.h>
-
-int main(void)
-{{
-	return 0;
-}}
-"""
-PAGE = f"""\
-.\\" {MIT}
-.TH CHARIO 1 2026-01-01 chario
-.SH NAME
-chario \\- character disks
-"""
-SETUP = f"""\
-#!/bin/sh
-# {MIT}
-echo "$PYTHON_OF_THE_LAB"
-"""
+HEADER = licensed("lib/include/chario.h", "/**\n * chario_nop() - do nothing\n */\nvoid chario_nop(void);\n")
+MAP = licensed("lib/libchario.map", "CHARIO_0.1 {\nglobal:\n\tchario_nop;\nlocal:\n\t*;\n};\n")
+PAGE = licensed("man/chario.1", ".TH CHARIO 1 2026-01-01 chario\n.SH NAME\nchario \\- character disks\n")
 AREAS = f'''\
 # {MIT}
 """Nothing."""
@@ -80,27 +55,29 @@ import pytest
 pytestmark = pytest.mark.area("kernel/main", "kernel/trace", "kernel/uapi/", "kernel/types/", "kernel/disk/",
                               "kernel/front/", "kernel/back/", "kernel/Kbuild", "lib/src/", "cli/")  # fmt: skip
 '''
+EMPTY = (
+    "kernel/disk/disk.h",
+    "kernel/front/front.h",
+    "kernel/back/back.h",
+    "kernel/back/loopback/loopback.h",
+    "kernel/disk/health.h",
+    "lib/src/view/list.h",
+)
 
 # A tree in which every check passes.
-HOUSE = {
-    "scripts/setup.sh": SETUP,
+HOUSE = {path: licensed(path) for path in EMPTY} | {
+    "scripts/setup.sh": f'#!/bin/sh\n# {MIT}\necho "$PYTHON_OF_THE_LAB"\n',
     "kernel/Kbuild": KBUILD,
     "kernel/main.c": MODULE,
     "kernel/trace.h": TRACE,
     "kernel/uapi/chario/uapi.h": UAPI,
     "kernel/types/split.h": "/* SPDX-License-Identifier: GPL-2.0-only OR MIT */\n",
-    "kernel/disk/disk.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
-    "kernel/front/front.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
-    "kernel/back/back.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
-    "kernel/back/loopback/loopback.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
-    "kernel/disk/health.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
-    "kernel/disk/health.c": '// SPDX-License-Identifier: GPL-2.0-only\n#include "disk/disk.h"\n',
+    "kernel/disk/health.c": licensed("kernel/disk/health.c", '#include "disk/disk.h"\n'),
     "lib/include/chario.h": HEADER,
-    "lib/src/view/list.h": "/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */\n",
     "lib/libchario.map": MAP,
-    "cli/main.c": PROGRAM,
-    "lab/one.py": f'# {MIT}\n"""Nothing."""\n',
-    "docs/architecture.md": f"<!-- {MIT} -->\n\nA request goes {' → '.join(STAGES)}.\n",
+    "cli/main.c": licensed("cli/main.c", "#include <chario.h>\n\nint main(void)\n{\n\treturn 0;\n}\n"),
+    "lab/one.py": licensed("lab/one.py", '"""Nothing."""\n'),
+    "docs/architecture.md": licensed("docs/architecture.md", f"\nA request goes {' → '.join(STAGES)}.\n"),
     "man/chario.1": PAGE,
     "tests/guest/calls/test_all.py": AREAS,
 }
@@ -114,11 +91,7 @@ class House:
 
     def plant(self, path: str, text: str) -> None:
         """Puts a tracked file into the tree, over what is there."""
-        target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-        if text.startswith("#!"):
-            target.chmod(0o755)
+        plant(self.root / path, text)
         subprocess.run(["git", "-C", str(self.root), "add", path], check=True)
 
     def check(self, *names: str) -> subprocess.CompletedProcess[str]:
@@ -144,68 +117,58 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     return tree
 
 
-GPL = "// SPDX-License-Identifier: GPL-2.0-only\n"
-LGPL = "// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT\n"
 WITHOUT_IRQ = [stage for stage in STAGES if stage != "irq"]
 
-MISTAKES = {
-    "a kernel version outside compat": ("compat", "kernel/memory/map.c", f"{GPL}#if LINUX_VERSION_CODE < 1\n#endif\n"),
-    "a front end that knows a back end": ("layers", "kernel/front/char.c", f'{GPL}#include "back/back.h"\n'),
-    "a back end that knows a front end": (
-        "layers",
-        "kernel/back/loopback/queue.c",
-        f'{GPL}#include "../../front/front.h"\n',
+# A file that includes one that it must not know: file, what it includes.
+INCLUDES = {
+    "a front end that knows a back end": ("kernel/front/char.c", '"back/back.h"'),
+    "a back end that knows a front end": ("kernel/back/loopback/queue.c", '"../../front/front.h"'),
+    "a queue that knows one back end": ("kernel/queue/queue.c", '"back/loopback/loopback.h"'),
+    "a queue that knows the contract of a front end": ("kernel/queue/queue.c", '"front/front.h"'),
+    "a folder of the module that knows one above it": ("kernel/memory/buffer.c", '"disk/disk.h"'),
+    "a folder that has no place in the order": ("kernel/core/queue.c", '"disk/disk.h"'),
+    "a back end that knows another": ("kernel/back/nvme/pci.c", '"back/loopback/loopback.h"'),
+    "nouns of the module that include each other": ("kernel/disk/disk.h", '"disk/health.h"'),
+    "a module that is not self-contained": ("kernel/queue/queue.c", '"../../lib/include/chario.h"'),
+    "a library that looks into the module": ("lib/src/device/device.c", '"disk/disk.h"'),
+    "a folder of the library that knows one above it": ("lib/src/store/lock.c", '"view/list.h"'),
+    "a test that looks into the module by a search path": ("tests/unit/device.c", '"disk.h"'),
+    "a program that knows the ABI": ("cli/cmd-list.c", "<chario/uapi.h>"),
+    "a program that knows ioctls": ("cli/cmd-list.c", "<sys/ioctl.h>"),
+    "a program that looks into the library": ("cli/cmd-list.c", '"../lib/include/chario.h"'),
+    "a test that knows the ABI": ("tests/unit/test-info.c", "<chario/uapi.h>"),
+}
+# A file with a mistake behind the line of its licence: check, file, text.
+LICENSED = {
+    "a kernel version outside compat": ("compat", "kernel/memory/map.c", "#if LINUX_VERSION_CODE < 1\n#endif\n"),
+    "a stage that is missing in a page": ("stages", "README.md", f"The stages are `{' '.join(WITHOUT_IRQ)}`.\n"),
+    "a page on a request without its stages": ("stages", "docs/architecture.md", ""),
+    "a source in no area": ("areas", "kernel/queue/new.c", "int f(void);\n"),
+    "a file of tests without an area": ("areas", "tests/guest/calls/test_new.py", '"""Nothing."""\n'),
+    "an endless file": ("house", "lib/src/device/device.c", "\n" * 600),
+    "an endless function": ("house", "lib/src/device/device.c", "int f(void)\n{\n" + "\tg();\n" * 79 + "}\n"),
+    "an endless Python function": ("house", "lab/two.py", "def f() -> None:\n" + "    print()\n" * 80),
+    "work left for later": ("house", "lib/src/device/device.c", "// TO" + "DO: write it\n"),
+    "a path of one machine": ("house", "Makefile", "dir := /home" + "/me/chario\n"),
+    "a path that may become the controlling terminal": (
+        "house",
+        "lib/src/device/device.c",
+        "int f(const char *path)\n{\n\treturn open(path, O_RDWR | O_CLOEXEC);\n}\n",
     ),
-    "a queue that knows one back end": (
-        "layers",
-        "kernel/queue/queue.c",
-        f'{GPL}#include "back/loopback/loopback.h"\n',
-    ),
-    "a queue that knows the contract of a front end": (
-        "layers",
-        "kernel/queue/queue.c",
-        f'{GPL}#include "front/front.h"\n',
-    ),
-    "a folder of the module that knows one above it": (
-        "layers",
-        "kernel/memory/buffer.c",
-        f'{GPL}#include "disk/disk.h"\n',
-    ),
-    "a folder that has no place in the order": ("layers", "kernel/core/queue.c", f'{GPL}#include "disk/disk.h"\n'),
-    "a back end that knows another": (
-        "layers",
-        "kernel/back/nvme/pci.c",
-        f'{GPL}#include "back/loopback/loopback.h"\n',
-    ),
-    "nouns of the module that include each other": (
-        "layers",
+    "C that is not formatted": ("format", "cli/cmd-list.c", "int f(void) { return  0; }\n"),
+    "Python that is not formatted": ("python", "lab/two.py", "x = ( 1 )\n"),
+    "Python that is not used": ("python", "lab/two.py", "import os\n"),
+    "Python without types": ("python", "lab/two.py", "\n\ndef f(x):\n    return x\n"),
+    "a misspelling": ("spelling", "docs/index.md", "It is suc" + "cesful.\n"),
+    "an argument without a description": (
+        "kernel-doc",
         "kernel/disk/disk.h",
-        f'/* {GPL[3:-1]} */\n#include "disk/health.h"\n',
+        "/**\n * f - does it\n */\nint f(int x);\n",
     ),
-    "a module that is not self-contained": (
-        "layers",
-        "kernel/queue/queue.c",
-        f'{GPL}#include "../../lib/include/chario.h"\n',
-    ),
-    "a library that looks into the module": ("layers", "lib/src/device/device.c", f'{LGPL}#include "disk/disk.h"\n'),
-    "a folder of the library that knows one above it": (
-        "layers",
-        "lib/src/store/lock.c",
-        f'{LGPL}#include "view/list.h"\n',
-    ),
-    "a test that looks into the module by a search path": (
-        "layers",
-        "tests/unit/device.c",
-        f'// {MIT}\n#include "disk.h"\n',
-    ),
-    "a program that knows the ABI": ("layers", "cli/cmd-list.c", f"// {MIT}\n#include <chario/uapi.h>\n"),
-    "a program that knows ioctls": ("layers", "cli/cmd-list.c", f"// {MIT}\n#include <sys/ioctl.h>\n"),
-    "a program that looks into the library": (
-        "layers",
-        "cli/cmd-list.c",
-        f'// {MIT}\n#include "../lib/include/chario.h"\n',
-    ),
-    "a test that knows the ABI": ("layers", "tests/unit/test-info.c", f"// {MIT}\n#include <chario/uapi.h>\n"),
+}
+MISTAKES = {
+    **{name: ("layers", path, licensed(path, f"#include {header}\n")) for name, (path, header) in INCLUDES.items()},
+    **{name: (check, path, licensed(path, text)) for name, (check, path, text) in LICENSED.items()},
     "a stage that is missing in the ABI": (
         "stages",
         "kernel/uapi/chario/uapi.h",
@@ -217,12 +180,6 @@ MISTAKES = {
         UAPI.replace("_ENTER", "_X").replace("_SPLIT", "_ENTER").replace("_X", "_SPLIT"),
     ),
     "a stage without a tracepoint": ("stages", "kernel/trace.h", TRACE.replace("doorbell", "kick")),
-    "a stage that is missing in a page": (
-        "stages",
-        "README.md",
-        f"<!-- {MIT} -->\nThe stages are `{' '.join(WITHOUT_IRQ)}`.\n",
-    ),
-    "a page on a request without its stages": ("stages", "docs/architecture.md", f"<!-- {MIT} -->\n"),
     "an exported function without documentation": ("exports", "lib/include/chario.h", HEADER.replace("/**", "/*")),
     "a public function that is not exported": (
         "exports",
@@ -234,39 +191,17 @@ MISTAKES = {
         "lib/libchario.map",
         MAP.replace("\tchario_nop;", "\tchario_nop;\n\tchario_sub;"),
     ),
-    "a source in no area": ("areas", "kernel/queue/new.c", f"{GPL}int f(void);\n"),
-    "a file of tests without an area": ("areas", "tests/guest/calls/test_new.py", f'# {MIT}\n"""Nothing."""\n'),
     "an area without a source": (
         "areas",
         "tests/guest/calls/test_all.py",
-        AREAS.replace("cli/", "cli/", 1) + 'X = pytest.mark.area("none/")\n',
+        AREAS + 'X = pytest.mark.area("none/")\n',
     ),
     "no licence": ("spdx", "docs/index.md", "# CharIO\n"),
     "a licence of another folder": ("spdx", "lib/src/device/device.c", f"// {MIT}\n"),
-    "an endless file": ("house", "lib/src/device/device.c", LGPL + "\n" * 600),
-    "an endless function": ("house", "lib/src/device/device.c", LGPL + "int f(void)\n{\n" + "\tg();\n" * 79 + "}\n"),
-    "an endless Python function": ("house", "lab/two.py", f"# {MIT}\ndef f() -> None:\n" + "    print()\n" * 80),
-    "work left for later": ("house", "lib/src/device/device.c", f"{LGPL}// TO" + "DO: write it\n"),
-    "a path of one machine": ("house", "Makefile", f"# {MIT}\ndir := /home" + "/me/chario\n"),
-    "a path that may become the controlling terminal": (
-        "house",
-        "lib/src/device/device.c",
-        f"{LGPL}int f(const char *path)\n{{\n\treturn open(path, O_RDWR | O_CLOEXEC);\n}}\n",
-    ),
-    "C that is not formatted": ("format", "cli/cmd-list.c", f"// {MIT}\nint f(void) {{ return  0; }}\n"),
-    "Python that is not formatted": ("python", "lab/two.py", f"# {MIT}\nx = ( 1 )\n"),
-    "Python that is not used": ("python", "lab/two.py", f"# {MIT}\nimport os\n"),
-    "Python without types": ("python", "lab/two.py", f"# {MIT}\n\n\ndef f(x):\n    return x\n"),
     "a shell script with a trap": ("shell", "scripts/x.sh", f"#!/bin/sh\n# {MIT}\nrm $1\n"),
     "a shell script without a suffix": ("shell", ".ci/run", f"#!/bin/sh\n# {MIT}\nrm $1\n"),
-    "a misspelling": ("spelling", "docs/index.md", f"<!-- {MIT} -->\nIt is suc" + "cesful.\n"),
     "a broken manual page": ("man", "man/chario.1", PAGE + ".SH\n.nonsense\n"),
     "a module not in the kernel's style": ("checkpatch", "kernel/main.c", MODULE + "\nint  f( void );\n"),
-    "an argument without a description": (
-        "kernel-doc",
-        "kernel/disk/disk.h",
-        f"/* {GPL[3:-1]} */\n/**\n * f - does it\n */\nint f(int x);\n",
-    ),
     "a warning of the compiler": ("module", "kernel/main.c", MODULE + "\nstatic int unused(void)\n{\n\treturn 0;\n}\n"),
     "a warning of sparse": ("module", "kernel/main.c", MODULE + "\nint chario_leaks_into_the_kernel;\n"),
 }
@@ -277,7 +212,7 @@ DECODED = {
     "a clause in C": ("lib/src/store/a.c", "/* What is left of a block. */", 2),
     "a predicate without a verb": ("lib/src/store/a.c", "/* Whether a block is good. */", 2),
     "a clause that asks nothing": ("lib/src/store/a.c", "/* Who finds the array finds it full. */", 2),
-    "a clause in a later sentence": (
+    "a later sentence": (
         "lib/src/store/a.c",
         "/*\n * The array grows.\n * Whoever finds it\n * finds it full.\n */",
         4,
@@ -328,7 +263,7 @@ CLEAR = {
 def test_a_comment_that_must_be_decoded_is_found(house: House, mistake: str) -> None:
     """Each form of a comment without a subject is rejected, at the line where it stands."""
     path, text, line = DECODED[mistake]
-    house.plant(path, f"{'//' if path.endswith(('.c', '.h')) else '#'} {MIT}\n{text}\n")
+    house.plant(path, licensed(path, f"{text}\n"))
     result = house.check("words")
     assert result.returncode == 1, result.stdout
     assert result.stdout.count(f"{path}:") == 1
@@ -338,7 +273,7 @@ def test_a_comment_that_must_be_decoded_is_found(house: House, mistake: str) -> 
 def test_a_comment_with_a_subject_passes(house: House) -> None:
     """Sentences, questions, lists, strings and noun phrases are not taken for fragments."""
     for path, text in CLEAR.items():
-        house.plant(path, f"{'//' if path.endswith(('.c', '.h')) else '#'} {MIT}\n{text}")
+        house.plant(path, licensed(path, text))
     result = house.check("words")
     assert result.returncode == 0, result.stdout
 
@@ -364,8 +299,9 @@ def test_a_tree_without_mistakes_passes(house: House) -> None:
 
 def test_the_house_lets_through_what_it_allows(house: House) -> None:
     """The exceptions of the layer rule hold."""
-    house.plant("kernel/main.c", f'{GPL}#include "back/back.h"\n#include "types/split.h"\n')
-    house.plant("lib/src/device/plan.c", f'{LGPL}#include <chario/uapi.h>\n#include "types/split.h"\n')
+    house.plant("kernel/main.c", f'// {GPL}\n#include "back/back.h"\n#include "types/split.h"\n')
+    plan = "lib/src/device/plan.c"
+    house.plant(plan, licensed(plan, '#include <chario/uapi.h>\n#include "types/split.h"\n'))
     house.plant("tests/unit/split.c", f'// {MIT}\n#include "split.h"\n')
     house.plant("tests/abi/layout.c", f"// {MIT}\n#include <chario/uapi.h>\n")
     result = house.check("layers")
@@ -377,7 +313,7 @@ def test_sources_of_the_module_that_need_each_other(house: House) -> None:
     house.plant("kernel/Kbuild", KBUILD + "chario-y += other.o\n")
     calls = "\nvoid here(void);\nvoid there(void);\n\nvoid {}(void)\n{{\n\t{}();\n}}\n"
     house.plant("kernel/main.c", MODULE + calls.format("here", "there"))
-    house.plant("kernel/other.c", GPL + calls.format("there", "here"))
+    house.plant("kernel/other.c", f"// {GPL}\n" + calls.format("there", "here"))
     result = house.check("circles")
     assert result.returncode == 1
     assert "kernel/main.c: uses other.c (there)" in result.stdout
@@ -387,10 +323,11 @@ def test_sources_of_the_module_that_need_each_other(house: House) -> None:
 def test_folders_of_the_module_that_need_each_other(house: House) -> None:
     """A circle of folders is found, although none of their sources is in a circle."""
     house.plant("kernel/Kbuild", KBUILD + "chario-y += disk/up.o disk/down.o queue/up.o queue/down.o\n")
+    gpl = f"// {GPL}\n"
     for folder, other in (("disk", "queue"), ("queue", "disk")):
-        house.plant(f"kernel/{folder}/down.c", f"{GPL}void {folder}_down(void);\n\nvoid {folder}_down(void)\n{{\n}}\n")
+        house.plant(f"kernel/{folder}/down.c", gpl + f"void {folder}_down(void);\n\nvoid {folder}_down(void)\n{{\n}}\n")
         declared = f"void {folder}_up(void);\nvoid {other}_down(void);\n"
-        house.plant(f"kernel/{folder}/up.c", f"{GPL}{declared}\nvoid {folder}_up(void)\n{{\n\t{other}_down();\n}}\n")
+        house.plant(f"kernel/{folder}/up.c", gpl + f"{declared}\nvoid {folder}_up(void)\n{{\n\t{other}_down();\n}}\n")
     result = house.check("circles")
     assert result.returncode == 1
     assert "kernel/disk: uses queue (queue_down in disk/up.c)" in result.stdout
@@ -399,7 +336,7 @@ def test_folders_of_the_module_that_need_each_other(house: House) -> None:
 
 def test_a_long_file_is_listed(house: House) -> None:
     """A file over the aim, under the limit, passes and is named."""
-    house.plant("lib/src/device/device.c", LGPL + "\n" * 500)
+    house.plant("lib/src/device/device.c", licensed("lib/src/device/device.c", "\n" * 500))
     result = house.check("house")
     assert result.returncode == 0
     assert "lib/src/device/device.c has 501 lines" in result.stdout

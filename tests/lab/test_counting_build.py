@@ -10,24 +10,19 @@ import pytest
 from chario_lab.counting.build import BuildError, build_tools
 from chario_lab.experiments.bench.matrix import CASES
 
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache."""
-    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def test_both_are_built_once(cache: Path) -> None:
+def test_both_are_built_once(own_cache: Path) -> None:
     """The second time gives the same files."""
     tools = build_tools()
-    assert tools.plugin.is_relative_to(cache)
+    assert tools.plugin.is_relative_to(own_cache)
     before = tools.plugin.stat().st_mtime_ns
     assert build_tools() == tools
     assert tools.plugin.stat().st_mtime_ns == before
 
 
-def test_the_program_knows_every_call_of_the_matrix(cache: Path) -> None:
+def test_the_program_knows_every_call_of_the_matrix() -> None:
     """Run without arguments it lists them."""
     listing = subprocess.run([str(build_tools().program)], capture_output=True, text=True, check=False).stderr
     known = set(listing.partition("calls:")[2].split())
@@ -35,7 +30,7 @@ def test_the_program_knows_every_call_of_the_matrix(cache: Path) -> None:
     assert {case.words[0] for case in CASES.values()} <= known
 
 
-def test_without_a_compiler_the_message_says_what_to_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not a traceback."""
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(BuildError, match="apt-get install"):

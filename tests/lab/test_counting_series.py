@@ -40,10 +40,22 @@ def record(kind: int, *payload: int) -> bytes:
     return words(kind | len(payload) << 32, *payload)
 
 
+BEGIN = words(MAGIC, NR_LAYERS) + record(SEGMENT)
+PLAIN = record(OPERATION, CPU, 5, 6, 7, *EVENTS)
+
+
+def read_one(tmp_path: Path, *records: bytes) -> Operation:
+    """Read the only operation of a file with these records."""
+    path = tmp_path / "counts"
+    path.write_bytes(b"".join((BEGIN, *records)))
+    ((operation,),) = Reader(path).new_segments()
+    return operation
+
+
 def test_series_arrive_as_they_are_written(tmp_path: Path) -> None:
     """The reader goes on where it had stopped, so a case gets its own operations."""
     path = tmp_path / "counts"
-    path.write_bytes(words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(OPERATION, CPU, 5, 6, 7, *EVENTS))
+    path.write_bytes(BEGIN + PLAIN)
     reader = Reader(path)
     assert reader.new_segments() == [[Operation((5, 6, 7), *EVENTS, cpus={CPU: Counts((5, 6, 7), *EVENTS)})]]
     assert reader.new_segments() == []
@@ -54,29 +66,19 @@ def test_series_arrive_as_they_are_written(tmp_path: Path) -> None:
 
 def test_functions_belong_to_the_operation_before(tmp_path: Path) -> None:
     """A record by function carries its numbers in the low halves, its counts in the high ones."""
-    path = tmp_path / "counts"
-    path.write_bytes(
-        words(MAGIC, NR_LAYERS)
-        + record(SEGMENT)
-        + record(OPERATION, CPU, 5, 6, 7, *EVENTS)
-        + record(SYMBOLS, 9 | 400 << 32, 12 | 3 << 32)
-    )
-    ((operation,),) = Reader(path).new_segments()
+    operation = read_one(tmp_path, PLAIN, record(SYMBOLS, 9 | 400 << 32, 12 | 3 << 32))
     assert operation.symbols == ((9, 400), (12, 3))
 
 
 def test_an_operation_is_what_all_processors_did(tmp_path: Path) -> None:
     """The processor that began it comes first; functions are summed up."""
-    path = tmp_path / "counts"
-    path.write_bytes(
-        words(MAGIC, NR_LAYERS)
-        + record(SEGMENT)
-        + record(OPERATION, 1, 5, 6, 7, *EVENTS)
-        + record(SYMBOLS, 9 | 400 << 32)
-        + record(OTHER_VCPU, 0, 10, 20, 30, *EVENTS)
-        + record(SYMBOLS, 9 | 1 << 32, 12 | 3 << 32)
+    operation = read_one(
+        tmp_path,
+        record(OPERATION, 1, 5, 6, 7, *EVENTS),
+        record(SYMBOLS, 9 | 400 << 32),
+        record(OTHER_VCPU, 0, 10, 20, 30, *EVENTS),
+        record(SYMBOLS, 9 | 1 << 32, 12 | 3 << 32),
     )
-    ((operation,),) = Reader(path).new_segments()
     assert operation.layers == (15, 26, 37)
     assert (operation.irqs, operation.switches, operation.copied_bytes) == (2, 4, 8192)
     assert operation.symbols == ((9, 401), (12, 3))
@@ -86,25 +88,13 @@ def test_an_operation_is_what_all_processors_did(tmp_path: Path) -> None:
 
 def test_points_of_an_operation(tmp_path: Path) -> None:
     """They come in the order of time, with what had been executed by then."""
-    path = tmp_path / "counts"
-    path.write_bytes(
-        words(MAGIC, NR_LAYERS)
-        + record(SEGMENT)
-        + record(OPERATION, CPU, 5, 6, 7, *EVENTS)
-        + record(POINT, 1, 1, 0, 2, 0, 3)
-        + record(POINT, 4, 7, 1, 4, 5, 6)
-    )
-    ((operation,),) = Reader(path).new_segments()
+    operation = read_one(tmp_path, PLAIN, record(POINT, 1, 1, 0, 2, 0, 3), record(POINT, 4, 7, 1, 4, 5, 6))
     assert operation.points == (Point(1, 1, 0, (2, 0, 3)), Point(4, 7, 1, (4, 5, 6)))
 
 
-@pytest.mark.parametrize("data", [
-    b"",
-    words(1, 2),
-    words(MAGIC, NR_LAYERS) + record(OPERATION, CPU, 5, 6, 7, *EVENTS),
-    words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(77),
-    words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(OPERATION, CPU, 5, 6, 7, *EVENTS)[:-8],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "data", [b"", words(1, 2), words(MAGIC, NR_LAYERS) + PLAIN, BEGIN + record(77), BEGIN + PLAIN[:-8]]
+)
 def test_another_file_is_refused(tmp_path: Path, data: bytes) -> None:
     """A file that is foreign, out of order or cut off never becomes a figure."""
     path = tmp_path / "counts"

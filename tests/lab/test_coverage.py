@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,6 +19,7 @@ from chario_lab.coverage import GAPS, CoverageError
 from chario_lab.guest.counters import VARIABLE, collect, save
 from chario_lab.guest.session import Guest, GuestDied
 from chario_lab.guest.spec import GuestSpec
+from chario_lab.testing.files import plant
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 HEADER = "static inline int minus_one(int number) { return number - 1; }\n"
@@ -42,12 +44,9 @@ int main(int argc, char **argv)
 def build(tmp_path: Path) -> Path:
     """A program in the place of a module, built from a kernel's tree that is gone afterwards."""
     folder, tree = tmp_path / "modules/6.12-chario-gcov-0123", tmp_path / "tree"
-    for made in (folder, tree / "include"):
-        made.mkdir(parents=True)
-    (tree / "include/minus.h").write_text(HEADER)
-    (folder / "half.c").write_text(SOURCE)
-    source, program = str(folder / "half.c"), str(folder / "half")
-    command = ["gcc", "--coverage", "-Iinclude", "-include", "minus.h", "-o", program, source]
+    plant(tree / "include/minus.h", HEADER)
+    source, program = plant(folder / "half.c", SOURCE), folder / "half"
+    command: list[str | Path] = ["gcc", "--coverage", "-Iinclude", "-include", "minus.h", "-o", program, source]
     subprocess.run(command, cwd=tree, check=True)
     shutil.rmtree(tree)
     return folder
@@ -100,9 +99,7 @@ class StandIn:
         """Answer the one command that there is."""
         if self.dies:
             raise GuestDied("the guest died: QEMU ended with -9\nand more")
-        path = self.host.share / "gcov/cache/modules/.built/queue/queue.gcda"
-        path.parent.mkdir(parents=True)
-        path.write_text(command)
+        plant(self.host.share / "gcov/cache/modules/.built/queue/queue.gcda", command)
         return ""
 
 
@@ -139,14 +136,9 @@ def module(build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 def test_no_report_is_no_gap(module: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """An error, or ctrl-c, is one line and has an exit code of its own."""
     assert coverage.main() == 1
-    monkeypatch.setattr(coverage, "report", interrupt)
+    monkeypatch.setattr(coverage, "report", Mock(side_effect=KeyboardInterrupt))
     assert coverage.main() == 130
     assert len(capsys.readouterr().err.splitlines()) == 2
-
-
-def interrupt(_folder: Path) -> bool:
-    """What ctrl-c does."""
-    raise KeyboardInterrupt
 
 
 @dataclass(frozen=True)
@@ -157,12 +149,7 @@ class Checkout:
 
     def plant(self, path: str, text: str) -> Path:
         """A file, which is a program where it begins like one."""
-        target = self.top / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-        if text.startswith("#!"):
-            target.chmod(0o755)
-        return target
+        return plant(self.top / path, text)
 
     def run(self, script: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """One of the scripts."""

@@ -7,6 +7,7 @@ import pytest
 
 from chario_lab import crates
 from chario_lab.packages import PackageError
+from chario_lab.testing.files import plant
 
 RUST = (1, 82)
 # Notes its words and its compiler, and makes what it was asked for.
@@ -21,10 +22,9 @@ mkdir "$2/bin" && : >"$2/bin/thing"
 
 
 @pytest.fixture
-def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def calls(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What cargo was called with, on a machine that has none so far and an empty cache."""
     monkeypatch.setattr(crates, "SYSTEM_CARGO", str(tmp_path / "system/cargo"))
-    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'user'}:/usr/bin:/bin")
     # The machine's own cargo may be there.
     monkeypatch.setattr("shutil.which", lambda name: next(map(str, tmp_path.glob(f"user/{name}")), None))
@@ -35,11 +35,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def give(tmp_path: Path, place: str, version: str) -> str:
     """Put a cargo at a place, "system" or "user"; its path."""
-    cargo = tmp_path / place / "cargo"
-    cargo.parent.mkdir()
-    cargo.write_text(CARGO.format(version=version))
-    cargo.chmod(0o755)
-    return str(cargo)
+    return str(plant(tmp_path / place / "cargo", CARGO.format(version=version)))
 
 
 @pytest.mark.parametrize(

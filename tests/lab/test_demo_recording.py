@@ -13,6 +13,7 @@ from chario_lab.experiments.demo.job import Compare
 from chario_lab.programs import ProgramError, build
 from chario_lab.target.guest import GuestTarget
 from chario_lab.target.target import TargetError
+from chario_lab.testing.files import plant
 
 
 def test_the_recording_fills_whole_blocks() -> None:
@@ -33,26 +34,24 @@ def test_the_recording_is_as_long_as_promised() -> None:
     assert sum(word.endswith(waves) for word in recording.CHANNELS.split()) == recording.NR_CHANNELS
 
 
-def test_without_sox_the_message_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_sox_the_message_says_what_to_do(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback of a program that is not there, and no half-made file."""
-    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(ExperimentError, match=r"sox is missing.*scripts/setup\.sh"):
         recording.make_recording()
-    assert not list((tmp_path / "recordings").iterdir())
+    assert not list((own_cache / "recordings").iterdir())
 
 
-def test_a_recording_that_was_cut_short_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recording_that_was_cut_short_is_not_kept(
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a full disk sox writes what fits and reports success."""
-    sox = tmp_path / "bin" / "sox"
-    sox.parent.mkdir()
-    sox.write_text('#!/bin/sh\nfor word; do case $word in *.wav) echo cut >"$word" ;; esac; done\necho full >&2\n')
-    sox.chmod(0o755)
-    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
-    monkeypatch.setenv("PATH", f"{sox.parent}:/usr/bin:/bin")
+    script = '#!/bin/sh\nfor word; do case $word in *.wav) echo cut >"$word" ;; esac; done\necho full >&2\n'
+    plant(tmp_path / "bin/sox", script)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
     with pytest.raises(ExperimentError, match=r"not written all of the recording: full"):
         recording.make_recording()
-    assert not list((tmp_path / "recordings").iterdir())
+    assert not list((own_cache / "recordings").iterdir())
 
 
 def test_a_missing_tool_is_named() -> None:

@@ -142,6 +142,10 @@ class Rig:
         """The plan."""
         run(stations, self.make, self.book, self.seen)
 
+    def run_cases(self, *cases: Act | Case) -> None:
+        """The plan of one station."""
+        self.run(Station("raw", FIRST, Holder.BLOCK, cases))
+
     def failures(self) -> list[tuple[str, str, str]]:
         """Machine, case and reason of each."""
         return [
@@ -200,7 +204,7 @@ def test_the_drive_is_given_and_words_are_filled(rig: Rig) -> None:
 
 def test_a_measurement_says_where_it_belongs_and_what_it_cost(rig: Rig) -> None:
     """Its machine, station, case and repeat; the drive's commands; each operation."""
-    rig.run(Station("raw", FIRST, Holder.BLOCK, (case("a", operations=3, calls=8),)))
+    rig.run_cases(case("a", operations=3, calls=8))
     (record,) = records.of_kind(rig.book.records, records.SeriesRecord)
     assert (record.machine, record.station, record.case, record.repeat) == ("first", "raw", "a", 0)
     assert (record.instructions, record.calls, record.commands) == ([337, 337, 337], 8, records.Commands(1, 0, 0))
@@ -214,7 +218,7 @@ def test_steps_are_shown_once_and_what_is_said_below(rig: Rig) -> None:
         Act("kept", "asking again", lambda target: "another"),
         Act("done", "doing", lambda target: None),
     )
-    rig.run(Station("raw", FIRST, Holder.BLOCK, (*acts, case("a", step="counting"), case("b", step="counting"))))
+    rig.run_cases(*acts, case("a", step="counting"), case("b", step="counting"))
     assert rig.seen.lines == ["asking", "  an answer", "asking again", "doing", "counting"]
     texts = records.of_kind(rig.book.records, records.TextRecord)
     assert [(text.case, text.text) for text in texts] == [("said", "an answer"), ("kept", "another")]
@@ -222,21 +226,14 @@ def test_steps_are_shown_once_and_what_is_said_below(rig: Rig) -> None:
 
 def test_a_case_that_fails_leaves_the_others_alone(rig: Rig) -> None:
     """By its program, by what had to come before or after, by what it says, or because nothing was counted."""
-    rig.run(
-        Station(
-            "raw",
-            FIRST,
-            Holder.BLOCK,
-            (
-                case("program", "fail"),
-                case("before", before="fail before"),
-                case("after", after="fail after", wrong="the data is another"),
-                case("uncounted", operations=13),
-                case("garbage"),
-                case("lacking", needs=(Need("test -e /dev/udmabuf", "/dev/udmabuf"),)),
-                case("good"),
-            ),
-        )
+    rig.run_cases(
+        case("program", "fail"),
+        case("before", before="fail before"),
+        case("after", after="fail after", wrong="the data is another"),
+        case("uncounted", operations=13),
+        case("garbage"),
+        case("lacking", needs=(Need("test -e /dev/udmabuf", "/dev/udmabuf"),)),
+        case("good"),
     )
     assert rig.failures() == [
         ("first", "program", "it failed"),
@@ -281,7 +278,7 @@ def test_a_program_that_hangs_ends_what_was_to_be_done_there(rig: Rig) -> None:
 def test_a_machine_that_dies_after_its_last_case(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was measured stays, and the death is recorded."""
     monkeypatch.setattr(FakeTarget, "complaint", lambda target: target.must("die"))
-    rig.run(Station("raw", FIRST, Holder.BLOCK, (case("a"),)))
+    rig.run_cases(case("a"))
     assert rig.failures() == [("first", "", "the guest died: a signal ended it")]
     assert len(records.of_kind(rig.book.records, records.SeriesRecord)) == 1
 
@@ -292,14 +289,14 @@ def test_an_act_that_fails_ends_what_was_to_be_done_there(rig: Rig) -> None:
     def fail(target: Target) -> None:
         raise TargetError("the data is another")
 
-    rig.run(Station("raw", FIRST, Holder.BLOCK, (Act("job", "doing the job", fail), case("a"))))
+    rig.run_cases(Act("job", "doing the job", fail), case("a"))
     assert [reason for _, _, reason in rig.failures()] == ["the data is another"] * 2
 
 
 def test_what_the_kernel_complains_of_is_recorded(rig: Rig) -> None:
     """With the machine."""
     rig.warning = "WARNING: at queue/queue.c"
-    rig.run(Station("raw", FIRST, Holder.BLOCK, (case("a"),)))
+    rig.run_cases(case("a"))
     (complaint,) = records.of_kind(rig.book.records, records.ComplaintRecord)
     assert (complaint.machine, complaint.text) == ("first", "WARNING: at queue/queue.c")
 

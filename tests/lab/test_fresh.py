@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from chario_lab.testing.files import plant
+
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts/test-fresh.sh"
 LIMIT_S = 60
 # The new system's folder is the fourth argument of debootstrap.
@@ -31,9 +33,7 @@ class Machine:
 
     def give(self, name: str, body: str) -> None:
         """A program, as a shell script."""
-        program = self.programs / name
-        program.write_text(f"#!/bin/sh\n{body}")
-        program.chmod(0o755)
+        plant(self.programs / name, f"#!/bin/sh\n{body}")
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """The script, in a process group of its own."""
@@ -59,7 +59,6 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     """A machine with enough room on a disk."""
     made = Machine(tmp_path / "scratch", tmp_path / "bin")
     made.scratch.mkdir()
-    made.programs.mkdir()
     made.give("df", "echo 1K-blocks; echo 99999999999")
     made.give("stat", "echo ext2/ext3")
     made.give("debootstrap", "echo 'E: no such mirror' >&2; exit 1")

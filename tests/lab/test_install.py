@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from chario_lab.testing.files import plant
+
 TOP = Path(__file__).resolve().parents[2]
 MESON = """\
 case $1 in
@@ -27,10 +29,7 @@ class House:
 
     def give(self, name: str, body: str) -> None:
         """A program that goes before the real one."""
-        program = self.folder / "bin" / name
-        program.parent.mkdir(exist_ok=True)
-        program.write_text(f"#!/bin/sh\n{body}")
-        program.chmod(0o755)
+        plant(self.folder / "bin" / name, f"#!/bin/sh\n{body}")
 
     def make(self, *words: str, **environment: str) -> None:
         """Run it, without what brings packages."""
@@ -86,9 +85,8 @@ def test_all_goes_below_one_root(house: House, by_environment: bool) -> None:
     house.give("make", 'for word; do case $word in INSTALL_MOD_PATH=*) echo "make ${word#*=}" >>"$CALLS";; esac; done')
     house.give("install", 'for target; do :; done; echo "install ${target%/usr/*}" >>"$CALLS"')
     headers = house.folder / "headers"
-    (headers / "include/generated").mkdir(parents=True)
-    (headers / "include/generated/utsrelease.h").write_text('#define UTS_RELEASE "6.1.0"\n')
-    (headers / ".config").write_text('CONFIG_MODULE_SIG_KEY=""\n')
+    plant(headers / "include/generated/utsrelease.h", '#define UTS_RELEASE "6.1.0"\n')
+    plant(headers / ".config", 'CONFIG_MODULE_SIG_KEY=""\n')
     words = ("-o", "all", "install", f"KDIR={headers}")
     if by_environment:
         house.make(*words, DESTDIR="stage/root")

@@ -21,6 +21,7 @@ from chario_lab.experiments.isolation.plan import HERE, HERE_SHORT, IN_GUEST, IN
 from chario_lab.records import MachineRecord, SeriesRecord
 from chario_lab.target.machine import THIS_MACHINE
 from chario_lab.target.place import Holder, Place
+from chario_lab.testing.files import plant
 from chario_lab.testing.series import machine_record, operation, record
 
 MIB, NS_A_MS = 1 << 20, 1_000_000
@@ -91,11 +92,8 @@ def test_the_report_of_the_load_is_read() -> None:
 def run_beside(folder: Path, fio: str, *program: str, tries: int = START_TRIES) -> subprocess.CompletedProcess[str]:
     """Run a program beside a load that is a script of the shell, on a disk that is a file."""
     disk, programs = folder / "disk", folder / "programs"
-    disk.mkdir()
-    programs.mkdir()
-    (disk / "stat").write_text("1 0 0 0 2 0 0 0 0\n")
-    (programs / "fio").write_text(f"#!/bin/sh\ncd {disk}\n{fio}\n")
-    (programs / "fio").chmod(0o700)
+    plant(disk / "stat", "1 0 0 0 2 0 0 0 0\n")
+    plant(programs / "fio", f"#!/bin/sh\ncd {disk}\n{fio}\n")
     # The name of a block device, as a path from where the kernel lists them.
     place = Place("chario", work=str(folder))
     words = [place.fill(word) for word in beside(f"../../..{disk}", tries)]

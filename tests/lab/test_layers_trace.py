@@ -64,52 +64,42 @@ def test_own_time_is_without_that_of_the_called() -> None:
     }  # fmt: skip
 
 
-def test_chains_of_two_tasks_do_not_mix() -> None:
-    """An interrupt finds the idle task, while the call sleeps; each CPU has an idle task of its own."""
-    trace = read(
+# Lines, the own times of their functions, and how many functions have no end and no begin.
+CROOKED: dict[str, tuple[list[str], dict[str, int], int, int]] = {
+    # An interrupt finds the idle task, while the call sleeps; each CPU has an idle task of its own.
+    "chains of two tasks": ([
         entry(CALL, 0), entry("schedule", 1), entry("handle_edge_irq", 0, IDLE), entry("handle_edge_irq", 0, IDLE, 1),
         leave("handle_edge_irq", 0, 30, 40, IDLE), leave("handle_edge_irq", 0, 30, 45, IDLE, 1),
         leave("schedule", 1, 10, 20), leave(CALL, 0, 0, 30),
-    )  # fmt: skip
-    assert own_times(trace) == {CALL: 20, "schedule": 10, "handle_edge_irq": 25}
-    assert (trace.unclosed, trace.unopened) == (0, 0)
-
-
-def test_a_function_without_an_end_loses_only_itself() -> None:
-    """Its own time goes to its caller, and what it has called is known."""
-    trace = read(
+    ], {CALL: 20, "schedule": 10, "handle_edge_irq": 25}, 0, 0),
+    # Its own time goes to its caller, and what it has called is known.
+    "a function without an end": ([
         entry(CALL, 0), entry("vfs_read", 1), entry("submit_bio", 2), leave("submit_bio", 2, 20, 30),
         entry("fput", 1), leave("fput", 1, 60, 65), leave(CALL, 0, 0, 100),
-    )  # fmt: skip
-    assert own_times(trace) == {"submit_bio": 10, "fput": 5, CALL: 85}
-    assert (trace.unclosed, trace.unopened) == (1, 0)
-
-
-def test_two_levels_without_an_end() -> None:
-    """The caller ends with both open."""
-    trace = read(
+    ], {"submit_bio": 10, "fput": 5, CALL: 85}, 1, 0),
+    # The caller ends with both open.
+    "two levels without an end": ([
         entry(CALL, 0), entry("vfs_read", 1), entry("bio_alloc", 2), entry("kfree", 3), leave("kfree", 3, 5, 9),
         leave(CALL, 0, 0, 100),
-    )  # fmt: skip
-    assert own_times(trace) == {"kfree": 4, CALL: 96}
-    assert trace.unclosed == 2
-
-
-def test_a_function_without_a_begin_is_counted() -> None:
-    """With what was called from it, where its place is known."""
-    trace = read(
+    ], {"kfree": 4, CALL: 96}, 2, 0),
+    # It is counted with what was called from it, where its place is known.
+    "a function without a begin": ([
         entry(CALL, 0), leave(CALL, 0, 0, 10), entry("kfree", 2, IDLE), leave("kfree", 2, 20, 30, IDLE),
         leave("try_to_wake_up", 1, 15, 40, IDLE),
-    )  # fmt: skip
-    assert own_times(trace) == {CALL: 10, "kfree": 10, "try_to_wake_up": 15}
-    assert (trace.unclosed, trace.unopened) == (0, 1)
+    ], {CALL: 10, "kfree": 10, "try_to_wake_up": 15}, 0, 1),
+    # The one has no end, the other no begin.
+    "a function that ends in the place of another": ([
+        entry(CALL, 0), entry("fget", 1), leave("fput", 1, 10, 15), leave(CALL, 0, 0, 20),
+    ], {"fput": 5, CALL: 15}, 1, 1),
+}  # fmt: skip
 
 
-def test_another_function_ends_in_the_place_of_one() -> None:
-    """The one has no end, the other no begin."""
-    trace = read(entry(CALL, 0), entry("fget", 1), leave("fput", 1, 10, 15), leave(CALL, 0, 0, 20))
-    assert own_times(trace) == {"fput": 5, CALL: 15}
-    assert (trace.unclosed, trace.unopened) == (1, 1)
+@pytest.mark.parametrize(("lines", "times", "unclosed", "unopened"), CROOKED.values(), ids=CROOKED)
+def test_crooked_chains(lines: list[str], times: dict[str, int], unclosed: int, unopened: int) -> None:
+    """Times go to the functions of which begin and end are known, and the others are counted."""
+    trace = read(*lines)
+    assert own_times(trace) == times
+    assert (trace.unclosed, trace.unopened) == (unclosed, unopened)
 
 
 def test_what_a_tick_does_stands_apart() -> None:

@@ -303,9 +303,9 @@ def raise_soon(number: signal.Signals, started: Path) -> None:
 
 
 @contextmanager
-def heard(number: signal.Signals) -> Iterator[None]:
-    """A signal is not ignored while the block lasts, as it is where the tests run under nohup."""
-    before = signal.signal(number, signal.SIG_DFL)
+def handled(number: signal.Signals, handler: signal.Handlers) -> Iterator[None]:
+    """What a signal does while the block lasts, whether or not the tests run under nohup."""
+    before = signal.signal(number, handler)
     try:
         yield
     finally:
@@ -316,7 +316,7 @@ def heard(number: signal.Signals) -> Iterator[None]:
 def test_a_signal_ends_the_command_and_the_run(tmp_path: Path, number: signal.Signals) -> None:
     """The exit code is that of a shell; further commands are not run, except for those that undo."""
     processes = Processes()
-    with heard(number), pytest.raises(Stopped), processes.catching():
+    with handled(number, signal.SIG_DFL), pytest.raises(Stopped), processes.catching():
         raise_soon(number, tmp_path / "started")
         with pytest.raises(Stopped) as stopped:
             processes.run(f"touch {tmp_path}/started; sleep 1000", LIMIT_S)
@@ -341,12 +341,8 @@ def test_a_move_of_the_drive_is_not_interrupted(tmp_path: Path) -> None:
 
 def test_a_signal_that_is_ignored_stays_so() -> None:
     """As under nohup."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with Processes().catching():
-            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    with handled(signal.SIGHUP, signal.SIG_IGN), Processes().catching():
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
 @pytest.mark.parametrize("text", ["", "null", "{}", '{"reads": null, "writes": 1}', "NVMe status: invalid"])

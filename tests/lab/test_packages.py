@@ -83,64 +83,55 @@ def test_a_release_includes_its_updates(suite: str, expected: list[str]) -> None
     assert lines == [f"deb [signed-by={KEYRING}] {line}" for line in expected]
 
 
-def test_apt_writes_nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apt_writes_nowhere_else(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every state folder that apt is given lies in the cache."""
-    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
     monkeypatch.setattr(packages, "find_mirror", lambda: Mirror("A", "S", ""))
     command = AptRoot("bookworm").command("apt-get", "update")
     assert command[:2] == ["apt-get", "-c"]
     folders = re.findall(r'^Dir::\S+ "(.*)";$', Path(command[2]).read_text(), re.MULTILINE)
     assert folders
-    assert all(Path(folder).is_relative_to(tmp_path) for folder in folders)
+    assert all(Path(folder).is_relative_to(own_cache) for folder in folders)
 
 
-def test_what_is_unpacked_is_not_fetched_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same packages of the same suite are one folder, in any order; another suite is another."""
-    fetched: list[str] = []
+@pytest.fixture
+def fetched(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The suites of which packages were fetched; bookworm has none that is called "new"."""
+    suites: list[str] = []
 
     def fill(folder: Path, names: list[str], suite: str) -> None:
-        fetched.append(suite)
+        suites.append(suite)
         (folder / "usr").mkdir()
+        if "new" in names and suite == "bookworm":
+            raise PackageError("bookworm has none")
 
-    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
     monkeypatch.setattr(packages, "fill", fill)
+    return suites
+
+
+def test_what_is_unpacked_is_not_fetched_again(fetched: list[str]) -> None:
+    """The same packages of the same suite are one folder, in any order; another suite is another."""
     first = packages.unpack(["b", "a"], "bookworm")
     assert packages.unpack(["a", "b"], "bookworm") == first
     assert packages.unpack(["a", "b"], "trixie") != first
     assert fetched == ["bookworm", "trixie"]
 
 
-def test_the_next_suite_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_suite_is_asked(fetched: list[str]) -> None:
     """Packages that a suite lacks come from the next, which is then not looked for again."""
-    asked: list[str] = []
-
-    def fill(folder: Path, names: list[str], suite: str) -> None:
-        asked.append(suite)
-        if suite == "bookworm":
-            raise PackageError("bookworm has none")
-
-    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
-    monkeypatch.setattr(packages, "fill", fill)
-    first = packages.unpack_first(["a"], ["bookworm", "trixie"])
-    assert packages.unpack_first(["a"], ["bookworm", "trixie"]) == first
-    assert asked == ["bookworm", "trixie"]
+    first = packages.unpack_first(["new"], ["bookworm", "trixie"])
+    assert packages.unpack_first(["new"], ["bookworm", "trixie"]) == first
+    assert fetched == ["bookworm", "trixie"]
     with pytest.raises(PackageError, match="bookworm has none"):
-        packages.unpack_first(["b"], ["bookworm"])
+        packages.unpack_first(["b", "new"], ["bookworm"])
 
 
-def test_a_failure_leaves_nothing_that_looks_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("fetched")
+def test_a_failure_leaves_nothing_that_looks_done(own_cache: Path) -> None:
     """When unpacking fails halfway, the next call starts anew."""
-
-    def fill(folder: Path, names: list[str], suite: str) -> None:
-        (folder / "half").touch()
-        raise PackageError("no network")
-
-    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
-    monkeypatch.setattr(packages, "fill", fill)
     for _ in range(2):
-        with pytest.raises(PackageError, match="no network"):
-            packages.unpack(["a"], "bookworm")
-    assert not list((tmp_path / "packages").iterdir())
+        with pytest.raises(PackageError, match="bookworm has none"):
+            packages.unpack(["new"], "bookworm")
+    assert not list((own_cache / "packages").iterdir())
 
 
 def test_a_failed_command_is_one_message() -> None:

@@ -115,13 +115,6 @@ def test_every_kernel_and_every_set_is_needed() -> None:
     assert [need.title for need in needs(debug=True)] == [*titles, "debug kernel"]
 
 
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache for one test."""
-    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
-    return tmp_path
-
-
 def test_it_says_what_is_new(own_cache: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The first time a thing is fetched, the second time it is there."""
     target = own_cache / "packages/thing"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Which QEMU the lab takes, and when it trusts KVM."""
 
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from chario_lab import qemu
 from chario_lab.qemu import PROBE_CODE, PROBE_RESET, PROBE_VALUE, Qemu, QemuError, parse_version, runs_probe
+from chario_lab.testing.files import plant
 
 MakeQemu = Callable[[str], Qemu]
 
@@ -18,10 +18,7 @@ def make_qemu(tmp_path: Path) -> MakeQemu:
     """Writes a shell script that stands in for QEMU."""
 
     def make(body: str) -> Qemu:
-        binary = tmp_path / "qemu"
-        binary.write_text(f"#!/bin/sh\n{body}\n")
-        binary.chmod(binary.stat().st_mode | stat.S_IXUSR)
-        return Qemu(binary, (10, 0, 2), ())
+        return Qemu(plant(tmp_path / "qemu", f"#!/bin/sh\n{body}\n"), (10, 0, 2), ())
 
     return make
 
@@ -49,15 +46,12 @@ def test_missing_features_are_named(make_qemu: MakeQemu) -> None:
 def test_an_old_qemu_is_not_taken(monkeypatch: pytest.MonkeyPatch, make_qemu: MakeQemu, tmp_path: Path) -> None:
     """Debian 12's own QEMU is passed over for the one of the backports, which lies in the cache."""
     old = make_qemu("echo 'QEMU emulator version 7.2.22'")
-    unpacked = tmp_path / "usr/bin/qemu-system-x86_64"
-    unpacked.parent.mkdir(parents=True)
-    unpacked.write_text("#!/bin/sh\necho 'version 10.0.2'; echo '  dbcs=<bool>'; echo '-plugin x'\n")
-    unpacked.chmod(0o755)
+    new = "#!/bin/sh\necho 'version 10.0.2'; echo '  dbcs=<bool>'; echo '-plugin x'\n"
+    unpacked = plant(tmp_path / "usr/bin/qemu-system-x86_64", new)
     monkeypatch.setattr("shutil.which", lambda name: str(old.binary))
     monkeypatch.setattr(qemu, "unpack", lambda names, suite: tmp_path)
     found = qemu.find_qemu.__wrapped__()
-    assert found.binary == unpacked
-    assert found.version == (10, 0, 2)
+    assert (found.binary, found.version) == (unpacked, (10, 0, 2))
 
 
 def test_a_qemu_that_does_not_start_is_explained(make_qemu: MakeQemu) -> None:

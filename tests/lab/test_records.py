@@ -21,27 +21,21 @@ from chario_lab.records import (
     read,
     split_runs,
 )
+from chario_lab.testing.runs import write_book
 from chario_lab.testing.series import series
 
-
-def begin(name: str) -> RunRecord:
-    """A run begins."""
-    return RunRecord(experiment=name, started="2026-11-26T12:00:00+00:00", checkout="abc", excluded="the drive's time")
+BEGIN = RunRecord(experiment="bench", started="2026-11-26T12:00:00+00:00", checkout="abc", excluded="the drive's time")
 
 
 def test_what_is_written_comes_back(tmp_path: Path) -> None:
     """Each kind as itself, in order, over several runs."""
     path = tmp_path / "deep" / "bench.jsonl"
-    with Book(path) as first:
-        first.add(begin("bench"))
-        first.add(series("old"))
-    with Book(path) as second:
-        second.add(begin("bench"))
-        second.add(series("read", user=337))
-        second.add(FailureRecord(machine="6.1", station="linux", case="write", reason="no such disk"))
+    write_book(path, [BEGIN, series("old")])
+    failure = FailureRecord(machine="6.1", station="linux", case="write", reason="no such disk")
+    second = write_book(path, [BEGIN, series("read", user=337), failure])
     records = read(path)
     assert len(records) == 5
-    assert split_runs(records)[-1] == second.records
+    assert split_runs(records)[-1] == second
     (found,) = of_kind(split_runs(records)[-1], SeriesRecord)
     assert found == series("read", user=337)
 
@@ -49,29 +43,28 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
 def test_a_run_that_was_killed_while_it_wrote_can_be_read(tmp_path: Path) -> None:
     """All but its last line."""
     path = tmp_path / "bench.jsonl"
-    with Book(path) as written:
-        written.add(begin("bench"))
+    written = write_book(path, [BEGIN])
     with path.open("ab") as file:
         file.write(b'{"record":"series","machine":"6')
-    assert read(path) == written.records
-    with Book(path) as again:
-        again.add(begin("bench"))
-    assert split_runs(read(path))[-1] == again.records
+    assert read(path) == written
+    again = write_book(path, [BEGIN])
+    assert split_runs(read(path))[-1] == again
 
 
 @pytest.mark.parametrize(("line", "reason"), [
-    ("nonsense", "line 2 is no record"),
-    ('{"record":"unheard-of"}', "line 2 is no record: Invalid value 'unheard-of'"),
-    ('{"record":"failure","machine":"6.1"}', "line 2 is no record: .*missing required field `station`"),
+    (b"nonsense", ""),
+    (b'{"record":"unheard-of"}', ": Invalid value 'unheard-of'"),
+    (b'{"record":"failure","machine":"6.1"}', ": .*missing required field `station`"),
+    (b'{"record": "end", "took_s": "\xff"}', ""),
+    (b"[" * 200_000, ""),
+    (b'{"record": "end", "took_s": NaN}', ""),
 ])  # fmt: skip
-def test_what_is_no_record_is_named(tmp_path: Path, line: str, reason: str) -> None:
-    """With the file, the line and the reason."""
+def test_what_is_no_record_is_named(tmp_path: Path, line: bytes, reason: str) -> None:
+    """With the file, the line and the reason; whatever was put there, the report can go on with other files."""
     path = tmp_path / "bench.jsonl"
-    with Book(path) as written:
-        written.add(begin("bench"))
-    with path.open("a") as file:
-        file.write(f"{line}\n")
-    with pytest.raises(RecordError, match=reason):
+    write_book(path, [BEGIN])
+    path.write_bytes(path.read_bytes() + line + b"\n")
+    with pytest.raises(RecordError, match=f"bench.jsonl.*line 2 is no record{reason}"):
         read(path)
 
 
@@ -81,12 +74,11 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read(tmp_path / "none.jsonl")
 
 
-def test_records_are_kept_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_are_kept_in_the_cache(own_cache: Path) -> None:
     """One file an experiment; the run's first record says what it was made with, and what it leaves out."""
-    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
     with book.open_book("demo", "waiting") as opened:
         pass
-    (run,) = read(tmp_path / "records" / "demo.jsonl")
+    (run,) = read(own_cache / "records/demo.jsonl")
     assert [run] == opened.records
     assert isinstance(run, RunRecord)
     assert (run.experiment, run.excluded) == ("demo", "waiting")
@@ -126,27 +118,13 @@ def test_a_record_that_finds_no_room_leaves_nothing(tmp_path: Path) -> None:
 def test_records_may_be_packed(tmp_path: Path) -> None:
     """A file that is kept for long; a cut one is told, not read in part."""
     path = tmp_path / "kept.jsonl"
-    with Book(path) as book:
-        book.add(RunRecord(experiment="one", started="now", checkout="abc", excluded=""))
+    records = write_book(path, [BEGIN])
     packed = path.with_name(path.name + PACKED)
     packed.write_bytes(lzma.compress(path.read_bytes()))
     assert find_book("kept", tmp_path) == path
     path.unlink()
     assert find_book("kept", tmp_path) == packed
-    assert read(packed) == book.records
+    assert read(packed) == records
     packed.write_bytes(packed.read_bytes()[:-9])
     with pytest.raises(RecordError, match="is no whole file of xz"):
         read(packed)
-
-
-@pytest.mark.parametrize(
-    "line", [b'{"record": "end", "took_s": "\xff"}', b"[" * 200_000, b'{"record": "end", "took_s": NaN}']
-)
-def test_a_line_that_is_no_text_is_told(tmp_path: Path, line: bytes) -> None:
-    """Whatever was put there, the report can go on with other files."""
-    path = tmp_path / "odd.jsonl"
-    with Book(path) as book:
-        book.add(RunRecord(experiment="one", started="now", checkout="abc", excluded=""))
-    path.write_bytes(path.read_bytes() + line + b"\n")
-    with pytest.raises(RecordError, match="line 2 is no record"):
-        read(path)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -18,25 +19,23 @@ from chario_lab.experiment.terminal import print_chapter
 from chario_lab.experiments import table1
 from chario_lab.records import (
     AnyRecord,
-    Book,
     ComplaintRecord,
     EndRecord,
     FailureRecord,
-    MachineRecord,
     OmissionRecord,
     RunRecord,
 )
 from chario_lab.report import html, markdown
 from chario_lab.report.command import main, parse
 from chario_lab.report.names import picture_names
-from chario_lab.testing.runs import table1_run
+from chario_lab.testing.runs import table1_run, write_book
+from chario_lab.testing.series import machine_record
 
 HOSTILE = '<script>alert("|")</script> & *x*'
 RUN = RunRecord(experiment="one", started="2026-11-26T12:00:00+00:00", checkout="abc-dirty", excluded="")
+SHORT = msgspec.structs.replace(RUN, short=True)
 END = EndRecord(took_s=7)
-MACHINE = MachineRecord(
-    machine="6.1", kernel="6.1", release="6.1.0", kernel_command="quiet", processor="any", cpus=1, memory_mib=1024
-)
+MACHINE = machine_record(kernel_command="quiet")
 SECTION = Section(
     "One",
     "no times",
@@ -157,9 +156,7 @@ def test_gaps_are_named() -> None:
 def test_what_has_no_rows_is_left_out() -> None:
     """Where a machine has died at once, there is nothing to draw."""
     empty = (Table("No figures", ("", "a MiB"), ()), Plot("No picture", "bar", (), "cost", "way", "by"))
-    made = chapter(
-        END, FailureRecord(machine="6.1", station="", case="", reason="died"), section=replace(SECTION, parts=empty)
-    )
+    made = chapter(END, failure("", "died"), section=replace(SECTION, parts=empty))
     assert picture_names(made) == {}
     assert titles(made.gaps) == ["6.1, after its last case: died"]
     for written in (page_of(made), markdown.render([made], "plots")):
@@ -174,26 +171,14 @@ def test_a_run_without_an_end_is_a_gap() -> None:
 
 def test_the_short_form_is_marked() -> None:
     """Nobody takes its figures for more than they are."""
-    made = compose(experiment(), (replace_short(RUN), END))
+    made = compose(experiment(), (SHORT, END))
     assert "the short form" in page_of(made)
     assert "the short form" in markdown.render([made], "plots")
 
 
-def replace_short(run: RunRecord) -> RunRecord:
-    """The same in the short form."""
-    return RunRecord(experiment=run.experiment, started=run.started, checkout="", excluded="", short=True)
-
-
-def replace_name(run: RunRecord, name: str) -> RunRecord:
-    """The same of another experiment."""
-    return RunRecord(experiment=name, started=run.started, checkout=run.checkout, excluded=run.excluded)
-
-
 def test_records_of_another_experiment_are_told(tmp_path: Path) -> None:
     """A file that was renamed shows no table of something else."""
-    with Book(tmp_path / "two.jsonl") as book:
-        book.add(RUN)
-        book.add(END)
+    write_book(tmp_path / "two.jsonl", [RUN, END])
     (made,) = collect([experiment(name="two")], tmp_path)
     assert titles(made.gaps) == [f"the records are of one: {tmp_path / 'two.jsonl'}"]
 
@@ -202,18 +187,12 @@ def test_a_run_of_some_cases_does_not_hide_a_whole_one(tmp_path: Path) -> None:
     """Nor one on hardware, which has a chapter of its own; where there is nothing else it is shown, and told."""
     some = RunRecord(experiment="one", started="later", checkout="", excluded="", cases=("CharIO/*",))
     here = RunRecord(experiment="one", started="here", checkout="", excluded="")
-    for name, runs in (("one.jsonl", (RUN, some)), ("one-hardware.jsonl", (here,))):
-        with Book(tmp_path / name) as book:
-            for run in runs:
-                book.add(run)
-                book.add(END)
+    write_book(tmp_path / "one.jsonl", [RUN, END, some, END])
+    write_book(tmp_path / "one-hardware.jsonl", [here, END])
     guests, hardware = collect([experiment()], tmp_path)
     assert (guests.run, hardware.run) == (RUN, here)
     assert hardware.experiment.title.endswith("on hardware")
-    with Book(tmp_path / "one.jsonl") as book:
-        book.add(replace_short(RUN))
-        book.add(END)
-        book.add(RUN)
+    write_book(tmp_path / "one.jsonl", [SHORT, END, RUN])
     assert collect([experiment()], tmp_path)[0].end == END
     made = compose(experiment(), (some, END))
     assert titles(made.gaps) == ["only some cases were run: CharIO/*"]
@@ -227,9 +206,7 @@ def test_what_cannot_be_shown_is_a_gap_and_the_rest_is_there(tmp_path: Path) -> 
 
     (tmp_path / "broken.jsonl").write_text("{}\n")
     for name in ("poor", "good"):
-        with Book(tmp_path / f"{name}.jsonl") as book:
-            book.add(replace_name(RUN, name))
-            book.add(END)
+        write_book(tmp_path / f"{name}.jsonl", [msgspec.structs.replace(RUN, experiment=name), END])
     poor = replace(experiment(name="poor"), section=fail)
     made = collect((experiment(name="absent"), experiment(name="broken"), poor, experiment(name="good")), tmp_path)
     assert [titles(each.gaps) for each in made] == [
@@ -265,9 +242,7 @@ def test_libraries_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_terminal_needs_no_libraries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Tables, verdicts and gaps."""
-    with Book(tmp_path / "table1.jsonl") as book:
-        for record in table1_run():
-            book.add(record)
+    write_book(tmp_path / "table1.jsonl", table1_run())
     assert main(["--terminal", "--records", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert "missing  6.1, passthrough/read/4096 and 3 more" in shown

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from chario_lab.packages import PackageError
-from chario_lab.records import Book
 from chario_lab.testing.browser import get_browser, open_page
-from chario_lab.testing.runs import RELEASE, table1_run
+from chario_lab.testing.runs import RELEASE, table1_run, write_book
 
 TOP = Path(__file__).resolve().parents[2]
 LIMIT_S = 600
@@ -106,9 +105,7 @@ def run(*words: str | Path) -> None:
 def report(drawing_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a report of one run."""
     records, output = tmp_path_factory.mktemp("records"), tmp_path_factory.mktemp("report")
-    with Book(records / "table1.jsonl") as book:
-        for record in table1_run():
-            book.add(record)
+    write_book(records / "table1.jsonl", table1_run())
     run(drawing_python, "-m", "chario_lab.main", "report", "--records", records, "--output", output)
     return output
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from chario_lab.testing.files import plant
+
 TOP = Path(__file__).resolve().parents[2]
 SCRIPTS = TOP / "scripts"
 # Enough for the script itself; apt, dpkg and sudo are played.
@@ -45,9 +47,7 @@ class Machine:
 
     def give(self, name: str, body: str) -> None:
         """A program, as a shell script."""
-        program = self.programs / name
-        program.write_text(f"#!/bin/sh\n{body}")
-        program.chmod(0o755)
+        plant(self.programs / name, f"#!/bin/sh\n{body}")
 
     def setup(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run the script."""
@@ -84,9 +84,10 @@ def machine(tmp_path: Path) -> Machine:
     return made
 
 
-def test_nothing_missing_asks_nobody(machine: Machine) -> None:
-    """Where all packages are installed, apt is left alone."""
-    done = machine.setup("--build")
+@pytest.mark.parametrize("missing", ["", "qemu-system-x86 sox clang-format-19 python3-venv"])
+def test_what_building_does_not_need_is_not_installed(machine: Machine, missing: str) -> None:
+    """Where the rest is installed, apt is left alone: `make` and `make install` do not bring QEMU to a machine."""
+    done = machine.setup("--build", MISSING=missing)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert machine.called() == []
 
@@ -101,21 +102,12 @@ def test_what_is_missing_is_installed_and_shown(machine: Machine) -> None:
     assert machine.called()[-1].endswith("-y --no-install-recommends install meson kmod")
 
 
-def test_building_needs_no_guest(machine: Machine) -> None:
-    """`make` and `make install` do not bring QEMU to a machine."""
-    done = machine.setup("--build", MISSING="qemu-system-x86 sox clang-format-19 python3-venv")
-    assert done.returncode == 0
-    assert machine.called() == []
-
-
 @pytest.fixture
 def choice(machine: Machine, tmp_path: Path) -> Machine:
     """The same machine, for a packages.txt that has three names for one package."""
-    scripts = tmp_path / "scripts"
-    scripts.mkdir()
-    shutil.copy2(SCRIPTS / "setup.sh", scripts)
-    (scripts / "packages.txt").write_text("# building\nmeson # needed\none|two|three # needed too\n")
-    return replace(machine, scripts=scripts)
+    packages = plant(tmp_path / "scripts/packages.txt", "# building\nmeson # needed\none|two|three # needed too\n")
+    shutil.copy2(SCRIPTS / "setup.sh", packages.parent)
+    return replace(machine, scripts=packages.parent)
 
 
 @pytest.mark.parametrize(("unknown", "name"), [("", "one"), ("one", "two"), ("one two three", "one")])
@@ -149,32 +141,31 @@ def test_the_command_that_is_told_has_one_of_several_names(choice: Machine) -> N
     assert done.stderr.endswith("run: apt-get install --no-install-recommends meson two \n")
 
 
-def test_an_error_of_apt_is_shown(machine: Machine) -> None:
-    """apt's own words, and what to look at."""
-    done = machine.setup("--build", MISSING="meson", FAILS="Unable to locate package meson")
+# Programs of a machine, what apt says, and parts of what is said of it.
+FAILURES: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
+    "apt": ({}, "Unable to locate package meson", ("E: Unable to locate package meson\n", "Check the network")),
+    "no sudo": (
+        {"id": "echo 1000"},
+        "",
+        ("no root and no sudo", "run: apt-get install --no-install-recommends meson kmod"),
+    ),
+    "a refusal of sudo": (
+        {"id": "echo 1000", "sudo": "echo 'you are not in the sudoers file' >&2; exit 1"},
+        "",
+        ("sudo does not let you",),
+    ),
+}
+
+
+@pytest.mark.parametrize(("programs", "fails", "parts"), FAILURES.values(), ids=FAILURES)
+def test_a_failure_is_explained(machine: Machine, programs: dict[str, str], fails: str, parts: tuple[str, ...]) -> None:
+    """apt's own words, or what root has to run, and what to look at; of networks only where apt has run."""
+    for name, body in programs.items():
+        machine.give(name, body)
+    done = machine.setup("--build", MISSING="meson kmod", FAILS=fails)
     assert done.returncode == 1
-    assert "E: Unable to locate package meson\n" in done.stderr
-    assert "Check the network" in done.stderr.splitlines()[-1]
-
-
-def test_without_root_and_sudo_the_command_is_told(machine: Machine) -> None:
-    """What root has to run, with exactly what is missing."""
-    machine.give("id", "echo 1000")
-    done = machine.setup("--build", MISSING="meson kmod")
-    assert done.returncode == 1
-    assert "no root and no sudo" in done.stderr
-    assert "run: apt-get install --no-install-recommends meson kmod" in done.stderr
-
-
-def test_a_refusal_of_sudo_is_not_taken_for_apts(machine: Machine) -> None:
-    """Who is in no list of sudo's reads nothing of networks."""
-    machine.give("id", "echo 1000")
-    machine.give("sudo", "echo 'you are not in the sudoers file' >&2; exit 1")
-    done = machine.setup("--build", MISSING="meson")
-    assert done.returncode == 1
-    assert "sudo does not let you" in done.stderr
-    assert "network" not in done.stderr
-    assert machine.called() == []
+    assert all(part in done.stderr for part in parts) and parts[-1] in done.stderr.splitlines()[-1]
+    assert ("network" in done.stderr) == bool(fails) == bool(machine.called())
 
 
 def test_another_program_that_installs_is_waited_for(machine: Machine, tmp_path: Path) -> None:
@@ -250,10 +241,9 @@ def checkouts(tmp_path: Path, shared_cache: Path, machine: Machine, monkeypatch:
         for path in ("Makefile", "pytest.ini", "scripts/setup.sh", "scripts/packages.txt", "scripts/check-common.sh"):
             (top / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(TOP / path, top / path)
-        (top / "lab/chario_lab").mkdir(parents=True)
-        (top / "lab/pyproject.toml").write_text(PROJECT.format(name=name, version=name))
-        (top / "lab/chario_lab/__init__.py").touch()
-        (top / "lab/chario_lab/main.py").write_text(WHICH)
+        plant(top / "lab/pyproject.toml", PROJECT.format(name=name, version=name))
+        plant(top / "lab/chario_lab/__init__.py", "")
+        plant(top / "lab/chario_lab/main.py", WHICH)
         subprocess.run(["git", "init", "--quiet", top], check=True)
         made.append(Checkout(top))
     return made
@@ -288,9 +278,8 @@ def test_each_checkout_runs_its_own_lab(checkouts: list[Checkout]) -> None:
         assert checkout.run("make", "--silent", "demo") == own
         checks = f". scripts/check-common.sh; find_python; \"$python\" -c '{WHICH}'"
         assert checkout.run("sh", "-c", checks, checkout.top / "scripts/check.sh") == own
-        test = checkout.top / "tests/test_own.py"
-        test.parent.mkdir()
-        test.write_text(f"def test_own():\n    import chario_lab\n    assert chario_lab.__file__ == {own!r}\n")
+        test = f"def test_own():\n    import chario_lab\n    assert chario_lab.__file__ == {own!r}\n"
+        plant(checkout.top / "tests/test_own.py", test)
         checkout.run(sys.executable, "-m", "pytest", "-q", "tests/test_own.py")
         checkout.run("sh", "-c", f"cd tests && {sys.executable} -m pytest -q test_own.py")
 
@@ -298,8 +287,7 @@ def test_each_checkout_runs_its_own_lab(checkouts: list[Checkout]) -> None:
 def test_what_the_user_has_on_the_path_comes_behind(checkouts: list[Checkout], tmp_path: Path) -> None:
     """Libraries of the user are found, another lab there is not taken for the checkout's."""
     one, two = checkouts
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/my_library.py").touch()
+    plant(tmp_path / "mine/my_library.py", "")
     (one.top / "lab/chario_lab/main.py").write_text(f"import my_library\n{WHICH}")
     path = f"{two.top / 'lab'}:{tmp_path / 'mine'}"
     assert one.run("make", "--silent", "demo", PYTHONPATH=path) == str(one.top / "lab/chario_lab/__init__.py")

@@ -13,6 +13,7 @@ import pytest
 
 from chario_lab.kernel import DEBUG
 from chario_lab.testing import areas, check, tiers
+from chario_lab.testing.files import plant
 from chario_lab.testing.stage import Stage, has_processes
 from chario_lab.testing.tiers import Plan, Setting
 
@@ -30,9 +31,7 @@ AREAS = {
 def checkout(tmp_path: Path) -> Path:
     """A checkout with some files of guest tests."""
     for name, text in AREAS.items():
-        path = tmp_path / areas.GUEST / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        plant(tmp_path / areas.GUEST / name, text)
     return tmp_path
 
 

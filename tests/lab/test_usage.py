@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Figures of a series that nothing counts, as on hardware, and the section that shows them."""
 
-import io
 import json
-from collections.abc import Sequence
 
 import msgspec
 import pytest
-from rich.console import Console
 
-from chario_lab.experiment.chapter import compose
 from chario_lab.experiment.plan import SPIN, Case, chosen
 from chario_lab.experiment.spec import Choice
-from chario_lab.experiment.terminal import print_chapter
 from chario_lab.experiment.usage import usages
 from chario_lab.experiments.table1 import EXPERIMENT
 from chario_lab.experiments.table1.plan import HERE_FILE_MIB, HERE_MIB, SIZES, WAYS, key
 from chario_lab.records import AnyRecord, Commands, OmissionRecord, SeriesRecord
 from chario_lab.target.machine import THIS_MACHINE
+from chario_lab.testing.runs import show
 from chario_lab.testing.series import machine_record
 
 MACHINE = machine_record(THIS_MACHINE.name, processor="Fast CPU", cpus=2, device="Good Drive")
@@ -33,13 +29,6 @@ def measured(case: str, elapsed_us: int = 1_000_000, energy_uj: int | None = Non
               "user_us": [1, 0], "kernel_us": [3, 0],
               "idle_us": [elapsed_us - 500_000, elapsed_us]},
     )  # fmt: skip
-
-
-def show(records: Sequence[AnyRecord]) -> str:
-    """The chapter as a terminal shows it."""
-    output = io.StringIO()
-    print_chapter(Console(file=output, width=220), compose(EXPERIMENT, records))
-    return output.getvalue()
 
 
 def test_figures_of_hardware() -> None:
@@ -64,19 +53,19 @@ def test_hardware_is_shown_by_its_speed_and_judged_by_its_time() -> None:
         OmissionRecord(machine=MACHINE.machine, station="xfs", case=f"XFS/{direction}/4096", needs="mkfs.xfs")
         for direction in ("read", "write")
     ]
-    text = show(records)
+    text = show(EXPERIMENT, records)
     assert "Good Drive" in text and "MiB/s a kernel CPU %" in text and "1.71" in text
     assert "J a GiB" not in text and "bytes copied" not in text
     assert f"{MACHINE.machine}, XFS/read/4096 and 1 more: left out, it needs mkfs.xfs" in text
     assert "100 % is one CPU" in text and "All is emulated" not in text
-    assert "J a GiB" in show([MACHINE, measured(key(mine, "read", SIZES[0]), energy_uj=1)])
+    assert "J a GiB" in show(EXPERIMENT, [MACHINE, measured(key(mine, "read", SIZES[0]), energy_uj=1)])
 
 
 def test_what_took_too_short_is_not_judged() -> None:
     """By a clock of 10 ms; its rate is shown."""
     mine = next(way for way in WAYS if way.paper == "CharIO")
     cells = [key(mine, direction, size) for direction in ("read", "write") for size in SIZES]
-    text = show([MACHINE, *(measured(cell, 40_000) for cell in cells)])
+    text = show(EXPERIMENT, [MACHINE, *(measured(cell, 40_000) for cell in cells)])
     assert "1,600" in text and "CPU %" in text
     assert "does not hold" not in text and "holds  " not in text
 

@@ -124,16 +124,12 @@ class _Open:
 
     def add_cpu(self, payload: tuple[int, ...]) -> None:
         cpu, *counts = payload
-        self._cpus[cpu] = _counts(counts, self._nr_layers)
+        self._cpus[cpu] = Counts(tuple(counts[: self._nr_layers]), *counts[self._nr_layers :])
 
     def close(self) -> Operation:
         total = _total(list(self._cpus.values()))
         symbols = tuple(self.symbols.items())
         return Operation(**vars(total), symbols=symbols, cpus=self._cpus, points=tuple(self.points))
-
-
-def _counts(words: Sequence[int], nr_layers: int) -> Counts:
-    return Counts(tuple(words[:nr_layers]), *words[nr_layers:])
 
 
 def _total(parts: Sequence[Counts]) -> Counts:

@@ -111,7 +111,7 @@ def summarise(operations: Sequence[Operation], symbols: Sequence[Symbol]) -> Sum
         clean=len(clean),
         ticks_included=used is not clean,
         stalls_missed=sum(op.stalls_missed for op in operations),
-        events=_typical_events(used),
+        events=Events(*(statistics.mode(getattr(op, event.name) for op in used) for event in fields(Events))),
         layers={name: count for name, count in zip(LAYERS, typical.layers, strict=False) if count},
         functions={symbols[index].name: count for index, count in detailed},
         function_layers={symbols[index].name: symbols[index].layer for index, _ in detailed},
@@ -141,15 +141,6 @@ def differences(operations: Sequence[Operation], symbols: Sequence[Symbol]) -> l
 
 def _example(operations: Sequence[Operation], total: int) -> Operation:
     return next(op for op in operations if instructions(op) == total)
-
-
-def _typical_events(operations: Sequence[Operation]) -> Events:
-    return Events(
-        sq_doorbells=statistics.mode(op.sq_doorbells for op in operations),
-        cq_doorbells=statistics.mode(op.cq_doorbells for op in operations),
-        irqs=statistics.mode(op.irqs for op in operations),
-        switches=statistics.mode(op.switches for op in operations),
-    )
 
 
 def _nearest_detailed(operations: Sequence[Operation], median: int) -> list[tuple[int, int]]:

@@ -17,14 +17,9 @@ class ExperimentError(Exception):
     """An experiment cannot go on, or has shown a mistake; the message says what to do."""
 
 
-def records_dir() -> Path:
-    """Where all records are, unless somebody wants them elsewhere."""
-    return cache_dir() / "records"
-
-
 def book_path(experiment: str, folder: Path | None = None, *, here: bool = False) -> Path:
-    """The file of an experiment's records, of guests or of this machine."""
-    return (folder or records_dir()) / f"{experiment}{HARDWARE if here else ''}.jsonl"
+    """The file of an experiment's records, of guests or of this machine; in the cache, unless a folder is named."""
+    return (folder or cache_dir() / "records") / f"{experiment}{HARDWARE if here else ''}.jsonl"
 
 
 def find_book(experiment: str, folder: Path | None = None, *, here: bool = False) -> Path:

@@ -110,18 +110,15 @@ def compose(experiment: Experiment, records: Sequence[AnyRecord], before: Sequen
         gaps.append(Gap(f"only some cases were run: {', '.join(run.cases)}"))
     try:
         section = experiment.section(records)
-        section = without_empty(replace(section, parts=[*section.parts, *same_again(before, records)]))
+        # Only parts of which something was measured are shown.
+        parts = [part for part in (*section.parts, *same_again(before, records)) if part.rows]
+        section = replace(section, parts=parts)
         gaps += [Gap(text) for text in section.gaps]
     except Exception as error:
         # Where much is missing an experiment may be unable to make its tables: that is a gap as well.
         trace()
         section, gaps = None, [*gaps, Gap("no figures can be made of what was recorded", explain(error))]
     return Chapter(experiment, section, gaps, run, end, of_kind(records, MachineRecord))
-
-
-def without_empty(section: Section) -> Section:
-    """The parts of which something was measured."""
-    return replace(section, parts=[part for part in section.parts if part.rows])
 
 
 def find_gaps(records: Sequence[AnyRecord]) -> Iterator[Gap]:

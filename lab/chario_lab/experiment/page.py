@@ -9,6 +9,11 @@ NOT_MEASURED = "not measured"
 Value = str | int | float
 
 
+def number(value: float | None, form: str = "{:,.0f}") -> str:
+    """A figure in a table, where there is one."""
+    return "-" if value is None else form.format(value)
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows of cells; the first column names the row, the others are figures."""

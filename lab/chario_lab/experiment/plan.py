@@ -9,10 +9,9 @@ It is made of values alone, by functions that look at nothing but the options.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import groupby
 
 from chario_lab.target.machine import Machine
 from chario_lab.target.need import Need
@@ -61,10 +60,6 @@ class Case:
     def line(self) -> str:
         """What a human sees meanwhile."""
         return self.step or self.title
-
-    def shown_as(self, step: str) -> Case:
-        """The same as a part of a step."""
-        return replace(self, step=step)
 
 
 # What a timer tick costs: see ticks.py.
@@ -124,9 +119,3 @@ def chosen(plan: Plan, patterns: Sequence[str]) -> Plan:
         if wanted:
             found.append(replace(station, steps=steps))
     return found
-
-
-def by_machine(plan: Plan) -> Iterator[tuple[Machine, list[Station]]]:
-    """Stations in a row that share a machine."""
-    for machine, stations in groupby(plan, key=lambda station: station.machine):
-        yield machine, list(stations)

@@ -12,7 +12,7 @@ from itertools import groupby
 from chario_lab.cache import explain, trace
 from chario_lab.experiment.logs import keep_logs
 from chario_lab.experiment.measure import failed, measure, omitted
-from chario_lab.experiment.plan import Act, Case, Plan, Station, by_machine
+from chario_lab.experiment.plan import Act, Case, Plan, Station
 from chario_lab.progress import Progress
 from chario_lab.records import Book, ComplaintRecord, FailureRecord, TextRecord
 from chario_lab.target.place import NEEDS
@@ -21,7 +21,8 @@ from chario_lab.target.target import Maker, Target
 
 def run(plan: Plan, make: Maker, book: Book, progress: Progress) -> None:
     """All stations of a plan, each machine's in one of its own."""
-    for machine, stations in by_machine(plan):
+    for machine, group in groupby(plan, key=lambda station: station.machine):
+        stations = list(group)
         left = [(station, step) for station in stations for step in station.steps]
         try:
             with make(machine, progress) as target:

@@ -2,11 +2,13 @@
 """What an experiment is: what it does, and what is shown of its records."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chario_lab.experiment.page import Section
 from chario_lab.experiment.plan import Plan
+from chario_lab.guest.spec import GuestSpec
 from chario_lab.records import AnyRecord
+from chario_lab.target.machine import THIS_MACHINE, Machine
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,12 @@ class Choice:
     short: bool = False
     here: bool = False
     cases: tuple[str, ...] = ()
+
+    def machines(self, guest: GuestSpec, module_parameters: str = "") -> list[Machine]:
+        """This machine, or such a guest of each kernel."""
+        if self.here:
+            return [THIS_MACHINE]
+        return [Machine(kernel, replace(guest, kernel=kernel), module_parameters) for kernel in self.kernels]
 
 
 @dataclass(frozen=True)

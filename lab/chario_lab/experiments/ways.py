@@ -102,6 +102,11 @@ def direct(title: str, holder: Holder, paper: str = "") -> Way:
     return Way(title, holder, ("pread", "pwrite"), LATE, ("open=direct,sync",), paper=paper)
 
 
+def both(title: str, holder: Holder, papers: tuple[str, str] = ("", "")) -> tuple[Way, Way]:
+    """Through the page cache, and without."""
+    return buffered(title, holder, papers[0]), direct(f"{title}, direct", holder, papers[1])
+
+
 def ring(title: str, calls: tuple[str, str], speed: str = LATE, *, pieces: bool = False, generic: bool = False) -> Way:
     """By io_uring, with registered memory and files, on the block device or the node for commands of NVMe."""
     # A node for commands knows no O_DIRECT.

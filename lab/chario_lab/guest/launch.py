@@ -118,18 +118,14 @@ def make_run_dir(stack: ExitStack) -> Path:
     runs = cache_dir() / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     for old in sorted(runs.iterdir())[:-RUNS_KEPT]:
-        if not owner_lives(old):
+        # Behind the last dash is the process that made the folder.
+        if not Path(f"/proc/{old.name.rpartition('-')[2]}").exists():
             shutil.rmtree(old, ignore_errors=True)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     run_dir = runs / f"{stamp}-{next(_launched):03d}-{os.getpid()}"
     (run_dir / "share").mkdir(parents=True)
     stack.callback(drop_images, run_dir)
     return run_dir
-
-
-def owner_lives(run_dir: Path) -> bool:
-    """Whether the process that made a run folder is still there."""
-    return Path(f"/proc/{run_dir.name.rpartition('-')[2]}").exists()
 
 
 def drop_images(run_dir: Path) -> None:

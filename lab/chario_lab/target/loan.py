@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 import msgspec
@@ -66,9 +65,7 @@ class Loan(AbstractContextManager["Loan"]):
         for folder in (self.folder, self.work):
             folder.mkdir(exist_ok=True)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.work, ignore_errors=True)
         self._turn.end()
 

@@ -194,7 +194,7 @@ def local_target(device: str, progress: Progress) -> Iterator[Maker]:
     chario = shutil.which("chario", path=SEARCH) or str(build_chario(TOP))
     processes = Processes()
     with processes.catching(), Loan(address, chario, processes.run) as loan:
-        processes.inherit(loan.inherited)
+        processes.inherited = (loan.inherited,)
         if loan.note or loan.settings:
             say(f"an earlier run has not given {address} back, or settings of this machine: doing so first")
             give_back(loan, processes)

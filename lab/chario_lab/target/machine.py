@@ -36,12 +36,8 @@ def drive_words(drive: Drive) -> str:
     medium = drive.namespaces[0] if isinstance(drive, Nvme) else drive
     assert not isinstance(medium, RegisterFile)
     block = medium.lba_bytes if isinstance(medium, Namespace | VirtioDisk) else 512
-    return f"{KINDS[type(drive)]} of {medium.size_mib / 1024:g} GiB, blocks of {block_size(block)}"
-
-
-def block_size(size_bytes: int) -> str:
-    """A size of a block, with the unit in which people say it."""
-    return f"{size_bytes >> 10} KiB" if size_bytes >= 1024 else f"{size_bytes} bytes"
+    size = f"{block >> 10} KiB" if block >= 1024 else f"{block} bytes"
+    return f"{KINDS[type(drive)]} of {medium.size_mib / 1024:g} GiB, blocks of {size}"
 
 
 # The machine that the lab runs on, with its drive.

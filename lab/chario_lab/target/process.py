@@ -32,11 +32,8 @@ class Processes:
     def __init__(self) -> None:
         self._signal = 0
         self._undisturbed = False
-        self._inherited: tuple[int, ...] = ()
-
-    def inherit(self, fd: int) -> None:
-        """Have every program that is started inherit a file descriptor."""
-        self._inherited = (fd,)
+        # File descriptors that every program inherits.
+        self.inherited: tuple[int, ...] = ()
 
     @contextmanager
     def catching(self) -> Iterator[None]:
@@ -71,7 +68,7 @@ class Processes:
         try:
             process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                env=environment, start_new_session=True, text=True, errors="surrogateescape", pass_fds=self._inherited,
+                env=environment, start_new_session=True, text=True, errors="surrogateescape", pass_fds=self.inherited,
             )  # fmt: skip
         except OSError as error:
             return Result(text, 127, "", f"{argv[0]}: {error.strerror}")

@@ -116,17 +116,17 @@ class Target(ABC):
 
     def commands(self) -> Commands:
         """What the drive has served until now; flushes, which no drive counts, by the counters of whoever has it."""
-        return Commands(*self.served(), self._flushes())
-
-    def _flushes(self) -> int:
         name = self._place.node.rpartition("/")[2]
         if self._holder is Holder.CHARIO:
-            return int(self.read(f"/sys/class/chario/{name}/counters/flush_commands"))
-        return int(self.read(f"/sys/class/block/{name}/stat").split()[BLOCK_STAT_FLUSHES])
+            flushes = self.read(f"/sys/class/chario/{name}/counters/flush_commands")
+        else:
+            flushes = self.read(f"/sys/class/block/{name}/stat").split()[BLOCK_STAT_FLUSHES]
+        return Commands(*self.served(), int(flushes))
 
     def give(self, holder: Holder, namespace: int = 0) -> Place:
         """Give the drive to somebody, who uses one of its namespaces; a file system is new.  Where it is found then."""
-        self._unmount()
+        if self._holder is not None and self._holder.is_file_system:
+            self.must(f"umount {self.folder}")
         if holder is Holder.CHARIO:
             if self._holder is not Holder.CHARIO:
                 self._bind()
@@ -176,10 +176,6 @@ class Target(ABC):
     def _mount(self, holder: Holder) -> None:
         self.must(MAKE[holder].format(node=shlex.quote(self._place.node), folder=self.folder))
         self._place = replace(self._place, folder=self.folder)
-
-    def _unmount(self) -> None:
-        if self._holder is not None and self._holder.is_file_system:
-            self.must(f"umount {self.folder}")
 
 
 # Makes a target of a machine, for as long as a block runs.

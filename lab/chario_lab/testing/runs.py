@@ -1,19 +1,49 @@
 # SPDX-License-Identifier: MIT
 """A run of table1 as it would be recorded, for tests of what is shown of records."""
 
-from collections.abc import Iterator
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
 
 from chario_lab.counting.layers import USER
+from chario_lab.experiment.chapter import compose
 from chario_lab.experiment.plan import SPIN, Case
-from chario_lab.experiment.spec import Choice
+from chario_lab.experiment.spec import Choice, Experiment
+from chario_lab.experiment.terminal import print_chapter
 from chario_lab.experiments import table1
-from chario_lab.records import AnyRecord, Commands, EndRecord, FailureRecord, MachineRecord, RunRecord, SeriesRecord
+from chario_lab.records import (
+    AnyRecord,
+    Book,
+    Commands,
+    EndRecord,
+    FailureRecord,
+    MachineRecord,
+    RunRecord,
+    SeriesRecord,
+)
 from chario_lab.testing.series import operation, record
 
 RELEASE = "6.1.0-56-amd64"
 # A way that fails everywhere, and why.
 FAILED, REASON = "passthrough", "chario-bench: /dev/ng0n1: Invalid argument"
 SAID: dict[str, object] = {"elapsed_us": 1000, "idle_us": [200], "user_us": [100], "kernel_us": [700], "cached_kib": 0}
+
+
+def show(experiment: Experiment, records: Sequence[AnyRecord]) -> str:
+    """The chapter as a wide terminal shows it."""
+    output = io.StringIO()
+    print_chapter(Console(file=output, width=260), compose(experiment, records))
+    return output.getvalue()
+
+
+def write_book(path: Path, records: Iterable[AnyRecord]) -> list[AnyRecord]:
+    """Write a file of records, or what follows those that it has; returns what was added."""
+    with Book(path) as book:
+        for each in records:
+            book.add(each)
+    return book.records
 
 
 def table1_run() -> Iterator[AnyRecord]:

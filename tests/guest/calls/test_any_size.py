@@ -28,8 +28,16 @@ NODE = sys.argv[1]
 def disk(any_size=True, flags=os.O_RDWR):
     fd = os.open(NODE, flags)
     if any_size:
-        fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 1))
+        set_size(fd)
     return fd
+def set_size(fd, flags=1):
+    fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, flags))
+def make_pool(fd, size=4096):
+    argument = bytearray(struct.pack("=4I3QIi2I", 56, 2, 0, 0, 0, size, 0, 0, 0, 0, 0))
+    fcntl.ioctl(fd, 0xC410, argument)
+    return struct.unpack_from("=4I", argument)[3]
+def destroy(fd, buffer):
+    fcntl.ioctl(fd, 0xC411, struct.pack("=II", 8, buffer))
 def read(fd, length, at):
     with mmap.mmap(-1, length + 1024) as pages, memoryview(pages)[1024:] as memory:
         return bytes(memory[: os.preadv(fd, [memory], at)])
@@ -248,7 +256,7 @@ end = os.lseek(fd, 0, os.SEEK_END)
 answers = [os.pwrite(fd, b"z" * 100, end - 10), os.pread(fd, 100, end - 10).decode()]
 answers.append(outcome(os.pwrite, fd, b"z", end))
 for flags in (4, 0):
-    answers.append(outcome(fcntl.ioctl, fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, flags)))
+    answers.append(outcome(set_size, fd, flags))
 answers.append(len(os.pread(fd, 5, end)))
 print(json.dumps(answers))
 """
@@ -315,17 +323,11 @@ print(json.dumps(os.pread(strict, 4096, 0).count(b"f")))
 def test_any_size_or_buffers(guest: Guest, disk: str) -> None:
     """A transfer would not see what has been gathered: a file has one or the other."""
     script = """
-def create(fd):
-    argument = bytearray(struct.pack("=4I3QIi2I", 56, 2, 0, 0, 0, 4096, 0, 0, 0, 0, 0))
-    fcntl.ioctl(fd, 0xC410, argument)
-    return struct.unpack_from("=4I", argument)[3]
-def any_size(fd):
-    fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 1))
 fd = disk(False)
-ident = create(fd)
-answers = [outcome(any_size, fd)]
-fcntl.ioctl(fd, 0xC411, struct.pack("=II", 8, ident))
-print(json.dumps(answers + [outcome(any_size, fd), outcome(create, fd)]))
+buffer = make_pool(fd)
+answers = [outcome(set_size, fd)]
+destroy(fd, buffer)
+print(json.dumps(answers + [outcome(set_size, fd), outcome(make_pool, fd)]))
 """
     assert run(guest, disk, script) == ["EBUSY", None, "EBUSY"]
 
@@ -356,13 +358,12 @@ ready, told = os.pipe()
 pid = fork()
 if pid == 0:
     os.close(faults)
-    argument = bytearray(struct.pack("=4I3QIi2I", 56, 2, 0, 0, 0, 4096, 0, 0, 0, 0, 0))
     fd = disk(False)
-    fcntl.ioctl(fd, 0xC410, argument)
+    buffer = make_pool(fd)
     os.read(ready, 1)
     # The bytes in hand have been left lying long enough.
     time.sleep(3)
-    fcntl.ioctl(fd, 0xC411, struct.pack("=II", 8, struct.unpack_from("=4I", argument)[3]))
+    destroy(fd, buffer)
     os._exit(0)
 def write(fd):
     libc.pwrite(fd, address, 100, 100)
@@ -391,10 +392,10 @@ def have(flags):
     while not error:
         files.append(os.open(NODE, flags))
         try:
-            fcntl.ioctl(files[-1], 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 1))
+            set_size(files[-1])
         except OSError as told:
             error = told.errno
-    fcntl.ioctl(files[-1], 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 0))
+    set_size(files[-1], 0)
     os.close(files[0])
     again = disk(flags=flags)
     for fd in (*files[1:], again):

@@ -276,11 +276,9 @@ def test_a_transfer_of_several_chunks_when_all_are_taken(rig: Rig, disk: str) ->
 
 
 DESTROYED = """
-POOL, SIZE = 2, 16384
+SIZE = 16384
 fd = disk(False)
-create = bytearray(struct.pack("=IIIIQQQIiII", 56, POOL, 0, 0, 0, SIZE, 0, 0, 0, 0, 0))
-fcntl.ioctl(fd, 0xC410, create)
-name = struct.unpack_from("=I", create, 12)[0]
+name = make_pool(fd, SIZE)
 child = fork()
 if child == 0:
     transfer = bytearray(struct.pack("=IIIIQQQQQQ", 64, 0, 0, name, 0, 0, SIZE, 0, 0, 0))
@@ -289,7 +287,7 @@ if child == 0:
 while not os.path.exists("/run/held"):
     pass
 open("/run/destroying", "w").close()
-fcntl.ioctl(fd, 0xC411, struct.pack("=II", 8, name))
+destroy(fd, name)
 os.waitpid(child, 0)
 """
 

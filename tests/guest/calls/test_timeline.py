@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from disks import MIB, Programs, counters, grown
+from disks import MIB, Programs, counters, grown, limited
 from test_contract_trace import OF_A_COMMAND, STAGES
 
 from chario_lab.guest.session import Guest
@@ -286,11 +286,8 @@ def test_what_cannot_be_asked(guest: Guest, guest_program: Programs, disk512: st
 def test_its_memory_is_accounted(guest: Guest, guest_program: Programs, disk512: str) -> None:
     """RLIMIT_MEMLOCK holds for rings and for tags, for who has no right to pass it, and is given back."""
     program = guest.push(guest_program("timeline"))
-    limited = f"ulimit -l 1024; setpriv --reuid=65534 --clear-groups {program} {disk512}"
-    guest.must(f"chmod 666 {disk512}")
-    answers = guest.must(limited, stdin="open 65536 0\nopen 64 65536\nopen 64 0\nclose\nopen 64 0\n").split()
-    guest.must(f"chmod 600 {disk512}")
-    assert answers == ["ENOMEM", "ENOMEM", "0", "0", "0"]
+    script = "open 65536 0\nopen 64 65536\nopen 64 0\nclose\nopen 64 0\n"
+    assert limited(guest, disk512, f"{program} {disk512}", script) == ["ENOMEM", "ENOMEM", "0", "0", "0"]
 
 
 def test_its_memory_is_given_back(guest: Guest, guest_program: Programs, disk512: str) -> None:
@@ -300,8 +297,5 @@ def test_its_memory_is_given_back(guest: Guest, guest_program: Programs, disk512
     script = "open 512 0\nclose\n" * times
     ended = f"for i in $(seq 16); do echo open 512 0 | {program} {disk512} || exit 1; done"
     # The shell lives on as that user, or the kernel would begin to count at nothing.
-    limited = f"ulimit -l 1024; setpriv --reuid=65534 --clear-groups sh -c '{program} {disk512} && {ended}'"
-    guest.must(f"chmod 666 {disk512}")
-    answers = guest.must(limited, stdin=script, timeout_s=300).split()
-    guest.must(f"chmod 600 {disk512}")
+    answers = limited(guest, disk512, f"sh -c '{program} {disk512} && {ended}'", script, timeout_s=300)
     assert answers == ["0"] * (2 * times + 16)

@@ -49,3 +49,12 @@ def calls(guest: Guest, programs: Programs, node: str, script: Sequence[str], fl
     """Make the calls of src/calls.c; what each of them answered."""
     command = [guest.push(programs("calls")), node, *flags]
     return guest.must(command, stdin="\n".join(script) + "\n").splitlines()
+
+
+def limited(guest: Guest, node: str, command: str, stdin: str, kib: int = 1024, timeout_s: float = 60) -> list[str]:
+    """What a program says to a user who may do nothing but use a disk, and lock so much memory."""
+    guest.must(f"chmod 666 {node}")
+    user = f"ulimit -l {kib}; exec setpriv --reuid=65534 --clear-groups {command}"
+    answers = guest.must(user, stdin=stdin, timeout_s=timeout_s).split()
+    guest.must(f"chmod 600 {node}")
+    return answers

@@ -3,6 +3,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,33 +66,32 @@ class Counted:
         """The same for one operation that no interrupt fell into."""
         return self.run_until(lambda operation: not operation.ticks and not operation.irqs, *words)
 
-    def executed(self, operation: Operation) -> dict[str, int]:
-        """Instructions by the name of the function."""
-        return {self.symbols[index].name: count for index, count in operation.symbols}
 
-
-def watch_known(symbol: layers.Symbol) -> layers.Symbol:
-    """A function of the kernel as it is; of the module, as one that copies where it does."""
-    return replace(symbol, watch=layers.WATCH_COPY) if symbol.name == "known_copy" else symbol
+@contextmanager
+def counting_guest(kernel: Kernel, cpus: int, drive: Nvme) -> Iterator[tuple[Guest, Path, Reader]]:
+    """A guest with a drive of Linux's driver and the plugin, the file with the plugin's map, and what it counts."""
+    with tempfile.TemporaryDirectory(prefix="chario-counter-") as folder:
+        map_path, out_path = Path(folder) / "map", Path(folder) / "counts"
+        plugin = Plugin(build_tools().plugin, f"map={map_path},out={out_path}")
+        with launch(GuestSpec(kernel=kernel.name, cpus=cpus, drives=(drive,)), plugin=plugin) as guest:
+            guest.must("modprobe nvme")
+            guest.must(f"for i in $(seq 300); do [ -b {BLOCK_NODE} ] && exit 0; sleep 0.1; done; exit 1", LOOP_LIMIT_S)
+            yield guest, map_path, Reader(out_path)
 
 
 @pytest.fixture(scope="module")
 def booted(kernel: Kernel, cpus: int) -> Iterator[Counted]:
     """One guest for all tests of this file."""
-    with tempfile.TemporaryDirectory(prefix="chario-counter-") as folder:
-        map_path, out_path = Path(folder) / "map", Path(folder) / "counts"
-        plugin = Plugin(build_tools().plugin, f"map={map_path},out={out_path}")
-        with launch(GuestSpec(kernel=kernel.name, cpus=cpus, drives=(DRIVE,)), plugin=plugin) as guest:
-            guest.must(f"insmod {guest.push(build_module(kernel, KNOWN, name='known'))}")
-            guest.must("modprobe nvme")
-            guest.must(f"for i in $(seq 300); do [ -b {BLOCK_NODE} ] && exit 0; sleep 0.1; done; exit 1", LOOP_LIMIT_S)
-            kallsyms = guest.must("cat /proc/kallsyms", LOOP_LIMIT_S)
-            symbols = [watch_known(symbol) for symbol in layers.parse_kallsyms(kallsyms, points=POINTS)]
-            guest.must("mkdir -p /dev/shm && mount -t tmpfs none /dev/shm && touch /dev/shm/copied")
-            map_path.write_text(layers.render_map(symbols))
-            program = guest.push(compile_program("counted"))
-            guest.must([program, "reload"])
-            yield Counted(guest, program, symbols, Reader(out_path))
+    with counting_guest(kernel, cpus, DRIVE) as (guest, map_path, reader):
+        guest.must(f"insmod {guest.push(build_module(kernel, KNOWN, name='known'))}")
+        symbols = layers.parse_kallsyms(guest.must("cat /proc/kallsyms", LOOP_LIMIT_S), points=POINTS)
+        # Functions of the kernel are watched as they are; one of the module copies.
+        symbols = [replace(one, watch=layers.WATCH_COPY) if one.name == "known_copy" else one for one in symbols]
+        guest.must("mkdir -p /dev/shm && mount -t tmpfs none /dev/shm && touch /dev/shm/copied")
+        map_path.write_text(layers.render_map(symbols))
+        program = guest.push(compile_program("counted"))
+        guest.must([program, "reload"])
+        yield Counted(guest, program, symbols, reader)
 
 
 @pytest.fixture
@@ -127,7 +127,8 @@ def test_what_another_processor_does_for_an_operation(counted: Counted) -> None:
 def test_a_function_of_a_module(counted: Counted) -> None:
     """It loops in the kernel, and is called once."""
     (operation,) = counted.run("write", CALL, "loop")
-    assert counted.executed(operation)["known_loop"] == 2002
+    executed = {counted.symbols[index].name: count for index, count in operation.symbols}
+    assert executed["known_loop"] == 2002
 
 
 @pytest.mark.parametrize("words", [("loop", LOOPS), ("remote", LOOPS), ("write", CALL, "loop")])

@@ -1,28 +1,25 @@
 # SPDX-License-Identifier: MIT
 """Linux's ways to a file, function by function: the plugin's table knows what each function is for."""
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from shared_guest import watch
+from test_counter import BLOCK_NODE, counting_guest
 
 from chario_lab.counting import layers
-from chario_lab.counting.build import build_tools
 from chario_lab.counting.series import Operation, Reader
 from chario_lab.counting.stats import UNASSIGNED_LIMIT, instructions
-from chario_lab.guest.launch import Plugin, launch
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
+from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 from chario_lab.programs import build_repeat
 
 pytestmark = [pytest.mark.area("lab/"), pytest.mark.kernels("6.12"), pytest.mark.stock]
 
 DRIVE = Nvme("counted", (Namespace(size_mib=1024, lba_bytes=4096),))
-BLOCK_NODE = "/dev/nvme0n1"
 MAKE = {"ext4": "mkfs.ext4 -q -F -E nodiscard", "xfs": "mkfs.xfs -q -f", "f2fs": "mkfs.f2fs -q -f"}
 # Bytes of a call, and calls of a series.
 SIZES = ((4096, 64), (131072, 16))
@@ -56,13 +53,8 @@ class Counted:
 @pytest.fixture(scope="module")
 def booted(kernel: Kernel, cpus: int) -> Iterator[Counted]:
     """One guest for all tests of this file."""
-    with tempfile.TemporaryDirectory(prefix="chario-counter-") as folder:
-        map_path, out_path = Path(folder) / "map", Path(folder) / "counts"
-        plugin = Plugin(build_tools().plugin, f"map={map_path},out={out_path}")
-        with launch(GuestSpec(kernel=kernel.name, cpus=cpus, drives=(DRIVE,)), plugin=plugin) as guest:
-            guest.must("modprobe nvme")
-            guest.must(f"for i in $(seq 300); do [ -b {BLOCK_NODE} ] && exit 0; sleep 0.1; done; exit 1", LIMIT_S)
-            yield Counted(guest, guest.push(build_repeat()), map_path, Reader(out_path))
+    with counting_guest(kernel, cpus, DRIVE) as (guest, map_path, reader):
+        yield Counted(guest, guest.push(build_repeat()), map_path, reader)
 
 
 @pytest.fixture

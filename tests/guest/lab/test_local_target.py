@@ -119,14 +119,20 @@ def check_given_back(machine: Machine) -> None:
     machine.must(f"test ! -e {TRACE_BUFFER}")
 
 
+def measure(machine: Machine, *words: str, experiment: str = "table1") -> Result:
+    """Run the short form of an experiment, which succeeds and gives the drive back as it was."""
+    use_deadline(machine)
+    done = run(machine, "--destroy-data", "--short", *words, experiment=experiment)
+    assert done.rc == 0, done.describe()
+    check_given_back(machine)
+    return done
+
+
 def test_a_table_is_measured_and_the_drive_goes_back(machine: Machine) -> None:
     """Speeds, shares of the CPU and the drive's own counts, and what this machine lacks; then all is as it was."""
-    use_deadline(machine)
-    done = run(machine, "--destroy-data", "--short", *cases(READ, WRITE, FILE, WINDOW, POLLED))
-    assert done.rc == 0, done.describe()
+    done = measure(machine, *cases(READ, WRITE, FILE, WINDOW, POLLED))
     assert "all data on this drive will be lost: QEMU NVMe Ctrl, serial spare" in done.stderr
     assert "MiB/s" in done.stdout and "memory that Linux leaves alone" in done.stdout, done.stdout
-    check_given_back(machine)
     found = records(machine)
     (described,) = of_kind(found, MachineRecord)
     assert described.is_hardware and described.release == machine.guest.release and "serial spare" in described.device
@@ -151,15 +157,12 @@ SINGLE = [{"0": 1}, {"1": 1}, {"2": 1}]
 
 def test_commands_are_counted(machine: Machine) -> None:
     """By the drive itself, and by Linux's tracepoints, for each call; beside what chario plan has said."""
-    use_deadline(machine)
     single = [f"single/read/{count}" for count in (0, 1, 2)]
     counted: list[object] = []
     # On a busy machine a commit of the file system's own may fall between the counts of one read.
     while SINGLE not in counted and len(counted) < 3:
         (machine.guest.host.share / BOOK).unlink(missing_ok=True)
-        done = run(machine, "--destroy-data", "--short", *cases(READ, *single), experiment="commands")
-        assert done.rc == 0, done.describe()
-        check_given_back(machine)
+        measure(machine, *cases(READ, *single), experiment="commands")
         series = series_of(machine)
         counted.append([series[name].said["commands"] for name in single])
     assert SINGLE in counted, counted
@@ -176,11 +179,8 @@ def tracing(machine: Machine) -> str:
 
 def test_layers_are_seen_in_the_field(machine: Machine) -> None:
     """By a tracer, beside the same calls without it, as shares of the time."""
-    use_deadline(machine)
     before = tracing(machine)
-    done = run(machine, "--destroy-data", "--short", experiment="layers")
-    assert done.rc == 0, done.describe()
-    check_given_back(machine)
+    done = measure(machine, experiment="layers")
     assert tracing(machine) == before
     plain, traced = (name for name in series_of(machine) if not name.endswith(PROBED))
     assert traced == f"{plain}/{TRACED}"
@@ -207,11 +207,7 @@ NO_BLOCKS = {
 
 def test_block_sizes_are_measured_with_fewer_cpus_and_a_profiler(machine: Machine, cpus: int) -> None:
     """Rates of each medium, with a CPU off line, which is on line again; what this machine lacks is said."""
-    use_deadline(machine)
-    few = cases(*BLOCKS.values(), *NO_BLOCKS.values())
-    done = run(machine, "--destroy-data", "--short", *few, experiment="blocksizes")
-    assert done.rc == 0, done.describe()
-    check_given_back(machine)
+    done = measure(machine, *cases(*BLOCKS.values(), *NO_BLOCKS.values()), experiment="blocksizes")
     assert machine.guest.files.value("/sys/devices/system/cpu/online") == ("0" if cpus == 1 else f"0-{cpus - 1}")
     series = series_of(machine)
     assert set(series) == set(BLOCKS.values())
@@ -228,12 +224,8 @@ def test_block_sizes_are_measured_with_fewer_cpus_and_a_profiler(machine: Machin
 
 def test_points_of_reads_are_seen_without_a_counter(machine: Machine) -> None:
     """By the timeline and by trace events, in their order; drive, real-time throttle and tracing are as before."""
-    use_deadline(machine)
     throttle = machine.must(f"cat {THROTTLE}")
-    words = ("--destroy-data", "--short", *cases(SLEEPING, POLLING, DIRECT, BUFFERED))
-    done = run(machine, *words, experiment="figure3")
-    assert done.rc == 0, done.describe()
-    check_given_back(machine)
+    measure(machine, *cases(SLEEPING, POLLING, DIRECT, BUFFERED), experiment="figure3")
     assert machine.must(f"cat {THROTTLE}") == throttle and throttle != "-1"
     series = series_of(machine)
     assert of_kind(records(machine), OmissionRecord) == []
@@ -264,10 +256,7 @@ ISOLATED = {
 
 def test_urgent_calls_are_measured_beside_a_load(machine: Machine) -> None:
     """How long they take, and what the block side moves; the load has ended, and the scheduler is as before."""
-    use_deadline(machine)
-    done = run(machine, "--destroy-data", "--short", *cases(*ISOLATED.values()), experiment="isolation")
-    assert done.rc == 0, done.describe()
-    check_given_back(machine)
+    done = measure(machine, *cases(*ISOLATED.values()), experiment="isolation")
     machine.must("! pgrep -x fio")
     series = series_of(machine)
     assert of_kind(records(machine), OmissionRecord) == []

@@ -71,39 +71,54 @@ def test_a_mounted_namespace(machine: Machine) -> None:
     check_free(machine)
 
 
-def test_a_mounted_partition(machine: Machine) -> None:
-    """A partition is named by its own name; a mount point with a blank is shown as it is."""
-    block = machine.block(USED)
-    with use(
-        machine,
-        f"{PARTITION} add {block} 1 2048 65536; udevadm settle; {MKFS} {block}p1 && mkdir -p '/mnt/a b' && "
-        f"mount -r {block}p1 '/mnt/a b'",
-        f"umount '/mnt/a b'; {PARTITION} delete {block} 1",
-    ):
-        check_refused(machine, f"{name(block)}p1 is mounted at /mnt/a b")
-
-
-def test_several_mounts(machine: Machine) -> None:
-    """Each mount has a line."""
-    first, second = machine.block(USED, 1), machine.block(USED, 2)
-    with use(
-        machine,
-        f"{MKFS} {first} && {MKFS} {second} && mount {first} /mnt/a && mount {second} /mnt/b",
+# How the drive's namespaces $a and $b are used, how that ends, and what is said of {0} and {1}, which they are.
+USES = {
+    # Named by its own name; a mount point with a blank is shown as it is.
+    "partition": (
+        f"{PARTITION} add $a 1 2048 65536; udevadm settle; {MKFS} ${{a}}p1 && mkdir -p '/mnt/a b' && "
+        "mount -r ${a}p1 '/mnt/a b'",
+        f"umount '/mnt/a b'; {PARTITION} delete $a 1",
+        "{0}p1 is mounted at /mnt/a b",
+    ),
+    "mounts": (
+        f"{MKFS} $a && {MKFS} $b && mount $a /mnt/a && mount $b /mnt/b",
         "umount /mnt/a /mnt/b",
-    ):
-        check_refused(machine, f"{name(first)} is mounted at /mnt/a", f"{name(second)} is mounted at /mnt/b")
-
-
-def test_below_an_overlay(machine: Machine) -> None:
-    """A drive whose mount has gone from view still holds a layer of an overlay."""
-    block = machine.block(USED)
-    with use(
-        machine,
-        f"{MKFS} {block} && mount {block} /mnt/a && mkdir /mnt/a/upper /mnt/a/work && "
+        "{0} is mounted at /mnt/a", "{1} is mounted at /mnt/b",
+    ),
+    # A drive whose mount has gone from view still holds a layer of an overlay.
+    "overlay": (
+        f"{MKFS} $a && mount $a /mnt/a && mkdir /mnt/a/upper /mnt/a/work && "
         "mount -t overlay -o lowerdir=/etc,upperdir=/mnt/a/upper,workdir=/mnt/a/work overlay /mnt/b",
         "umount /mnt/b /mnt/a",
-    ):
-        check_refused(machine, f"{name(block)} is mounted at /mnt/a", f"{name(block)} is mounted at /mnt/b")
+        "{0} is mounted at /mnt/a", "{0} is mounted at /mnt/b",
+    ),
+    "swap": ("mkswap $a && swapon $a", "swapoff $a", "{0} is swap space, /dev/{0}"),
+    "swap in a file": (
+        f"{MKFS} $b && mount $b /mnt/a && dd if=/dev/zero of=/mnt/a/swap bs=1M count=16 && "
+        "chmod 600 /mnt/a/swap && mkswap /mnt/a/swap && swapon /mnt/a/swap",
+        "swapoff /mnt/a/swap; umount /mnt/a",
+        "{1} is mounted at /mnt/a",
+    ),
+    # MD on two namespaces, and swap on it: every layer is named.
+    "array": (
+        "mdadm --create /dev/md7 --quiet --run --level=1 --assume-clean --raid-devices=2 $a $b && "
+        "mkswap /dev/md7 && swapon /dev/md7",
+        "swapoff /dev/md7; mdadm --quiet --stop /dev/md7; mdadm --quiet --zero-superblock $a $b",
+        "md7 is swap space, /dev/md7", "{0} is below md7",
+    ),
+    # It holds the drive without being a holder of it in sysfs.
+    "loop": ("losetup /dev/loop5 $a", "losetup -d /dev/loop5", "{0} is below loop device loop5"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", USES)
+def test_a_use_is_named(machine: Machine, kind: str) -> None:
+    """With a line for each of its parts, and whatever it has of its own."""
+    begin, end, *lines = USES[kind]
+    blocks = [machine.block(USED, number) for number in (1, 2)]
+    where = "a={} b={}; ".format(*blocks)
+    with use(machine, where + begin, where + end):
+        check_refused(machine, *(line.format(*map(name, blocks)) for line in lines))
 
 
 def test_a_mount_that_only_others_see(machine: Machine) -> None:
@@ -144,20 +159,6 @@ def test_the_root_file_system(machine: Machine) -> None:
     assert "--force --force" in said.stderr and machine.driver(USED) == "nvme"
 
 
-def test_swap(machine: Machine) -> None:
-    """Swap on a namespace, and in a file of a file system on one."""
-    first, second = machine.block(USED, 1), machine.block(USED, 2)
-    with use(machine, f"mkswap {first} && swapon {first}", f"swapoff {first}"):
-        check_refused(machine, f"{name(first)} is swap space, {first}")
-    with use(
-        machine,
-        f"{MKFS} {second} && mount {second} /mnt/a && dd if=/dev/zero of=/mnt/a/swap bs=1M count=16 && "
-        "chmod 600 /mnt/a/swap && mkswap /mnt/a/swap && swapon /mnt/a/swap",
-        "swapoff /mnt/a/swap; umount /mnt/a",
-    ):
-        check_refused(machine, f"{name(second)} is mounted at /mnt/a")
-
-
 def test_a_volume_of_lvm(machine: Machine) -> None:
     """An active logical volume keeps its physical volume, mounted or not; an inactive one does not."""
     block = machine.block(USED)
@@ -173,18 +174,6 @@ def test_a_volume_of_lvm(machine: Machine) -> None:
         machine.must("udevadm settle")
 
 
-def test_a_member_of_an_array(machine: Machine) -> None:
-    """MD on two namespaces, and swap on it: every layer is named."""
-    first, second = machine.block(USED, 1), machine.block(USED, 2)
-    create = f"mdadm --create /dev/md7 --quiet --run --level=1 --assume-clean --raid-devices=2 {first} {second}"
-    with use(
-        machine,
-        f"{create} && mkswap /dev/md7 && swapon /dev/md7",
-        f"swapoff /dev/md7; mdadm --quiet --stop /dev/md7; mdadm --quiet --zero-superblock {first} {second}",
-    ):
-        check_refused(machine, "md7 is swap space, /dev/md7", f"{name(first)} is below md7")
-
-
 @pytest.mark.parametrize("table", ["0 2048 linear BLOCK 0", f"0 2048 crypt aes-xts-plain64 {'5a' * 32} 0 BLOCK 0"])
 def test_the_device_mapper(machine: Machine, table: str) -> None:
     """A mapping made by hand keeps the drive, and is told by its name."""
@@ -193,13 +182,6 @@ def test_the_device_mapper(machine: Machine, table: str) -> None:
     with use(machine, f"dmsetup create layer --table '{table}'", "dmsetup remove --retry layer"):
         dm = machine.must("basename $(readlink -f /dev/mapper/layer)")
         check_refused(machine, f"{name(block)} is below {dm} (dm layer)")
-
-
-def test_a_loop_device(machine: Machine) -> None:
-    """It holds the drive without being a holder of it in sysfs."""
-    block = machine.block(USED)
-    with use(machine, f"losetup /dev/loop5 {block}", "losetup -d /dev/loop5"):
-        check_refused(machine, f"{name(block)} is below loop device loop5")
 
 
 def test_an_open_file(machine: Machine) -> None:

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 import pytest
-from disks import MIB, Programs, counters, grown
+from disks import MIB, Programs, counters, grown, limited
 
 from chario_lab.guest import leaks
 from chario_lab.guest.session import Guest
@@ -144,12 +144,8 @@ def test_memory_that_cannot_be_pinned(guest: Guest, guest_program: Programs, dis
     """No memory, none behind the end, none left to lock."""
     assert run(guest, guest_program, disk, [f"heap 0 {MIB}", "unmap 0", "register 0", "locked"])[2:] == ["EFAULT", "0"]
     program = guest.push(guest_program("buffers"))
-    limited = f"ulimit -l 1024; setpriv --reuid=65534 --clear-groups {program} {disk}"
     script = f"heap 0 {2 * MIB}\nregister 0\nlocked\nheap 1 {MIB // 2}\nregister 1\nlocked\nfree 1\nlocked\n"
-    guest.must(f"chmod 666 {disk}")
-    answers = guest.must(limited, stdin=script).split()
-    guest.must(f"chmod 600 {disk}")
-    assert answers == ["0", "ENOMEM", "0", "0", "0", "512", "0", "0"]
+    assert limited(guest, disk, f"{program} {disk}", script) == ["0", "ENOMEM", "0", "0", "0", "512", "0", "0"]
 
 
 def test_the_memory_outlives_its_mapping(guest: Guest, guest_program: Programs, disk: str) -> None:
@@ -193,8 +189,6 @@ def test_locked_memory_is_given_back(guest: Guest, guest_program: Programs, disk
     times = 8
     left = " ".join(f"echo {line};" for line in make)
     loop = f"for i in $(seq {times}); do {{ {left} }} | {program} {disk} || exit 1; done"
-    limited = f"ulimit -l 1024; setpriv --reuid=65534 --clear-groups sh -c '{program} {disk} && {loop}'"
-    guest.must(f"chmod 666 {disk}")
-    answers = guest.must(limited, stdin="\n".join([*make, "free 0"] * times) + "\n", timeout_s=300).split()
-    guest.must(f"chmod 600 {disk}")
+    lines = "\n".join([*make, "free 0"] * times) + "\n"
+    answers = limited(guest, disk, f"sh -c '{program} {disk} && {loop}'", lines, timeout_s=300)
     assert answers == ["0"] * times * (2 * len(make) + 1)

@@ -2,7 +2,7 @@
 """Memory of other drivers: imported, taken back; and a drive's own, which another drive reaches without main memory."""
 
 import pytest
-from disks import MIB, Programs, counters, grown
+from disks import MIB, Programs, counters, grown, limited
 from rig import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
@@ -99,15 +99,6 @@ def test_a_descriptor_that_is_one_too_many(rig: Rig, guest_program: Programs) ->
     assert answers == ["0", "EMFILE", "0", "0"]
 
 
-def limited(guest: Guest, programs: Programs, disk: str, kib: int, script: list[str]) -> list[str]:
-    """What a user answers who can only read the disk, and may lock so much memory."""
-    command = f"setpriv --reuid=65534 --clear-groups {guest.push(programs('buffers'))} {disk} rdonly"
-    guest.must(f"chmod 666 {disk}")
-    answers = guest.must(f"ulimit -l {kib}; exec {command}", stdin="\n".join(script) + "\n").split()
-    guest.must(f"chmod 600 {disk}")
-    return answers
-
-
 def test_imports_and_memory_of_a_drive_count_as_locked(rig: Rig, guest_program: Programs) -> None:
     """An import counts as all that its dma-buf keeps, however short it is, each time that it is made; until it goes.
 
@@ -117,7 +108,8 @@ def test_imports_and_memory_of_a_drive_count_as_locked(rig: Rig, guest_program: 
               f"inside 2 {BLOCK}", "free 1", f"inside 2 {BLOCK}", "locked", "free 2", f"import 1 0 {MIB}",
               f"import 1 0 {MIB // 2}", "free 1", "free 0", "locked", "close 0", "locked"]  # fmt: skip
     expect = ["0", "0", "0", "1024", "ENOMEM", "ENOMEM", "0", "0", "516", "0", "EINVAL", "0", "0", "0", "512", "0", "0"]
-    assert limited(rig.guest, guest_program, rig.disk(INSIDE), 1024, script) == expect
+    disk, program = rig.disk(INSIDE), rig.guest.push(guest_program("buffers"))
+    assert limited(rig.guest, disk, f"{program} {disk} rdonly", "\n".join(script) + "\n") == expect
 
 
 @pytest.mark.parametrize("exporter", EXPORTERS)
@@ -129,7 +121,8 @@ def test_imports_of_other_drivers_count_as_locked(rig: Rig, guest_program: Progr
     script = [f"{exporter} 0 {MIB}", f"import 0 0 {BLOCK}", "locked", "close 0", f"{exporter} 1 {BLOCK}",
               f"import 1 1 {BLOCK}", "free 0", f"import 1 1 {BLOCK}", "locked"]  # fmt: skip
     expect = ["0", "0", "1024", "0", "0", "ENOMEM", "0", "0", "4"]
-    assert limited(rig.guest, guest_program, rig.disk(PLAIN), 1024, script) == expect
+    disk, program = rig.disk(PLAIN), rig.guest.push(guest_program("buffers"))
+    assert limited(rig.guest, disk, f"{program} {disk} rdonly", "\n".join(script) + "\n") == expect
     rig.guest.must(f"chmod 600 {node}")
 
 

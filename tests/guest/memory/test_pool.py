@@ -4,7 +4,7 @@
 from collections.abc import Callable
 
 import pytest
-from disks import MIB, Programs
+from disks import MIB, Programs, limited
 from test_buffers import BLOCK, run
 
 from chario_lab.guest.session import Guest
@@ -87,12 +87,8 @@ def test_pools_that_are_refused(guest: Guest, guest_program: Programs, disk: str
     assert run(guest, guest_program, disk, refused) == ["EINVAL"] * len(refused)
     assert run(guest, guest_program, disk, [f"create {POOL} 0 0 {2**32}", "locked"]) == ["ENOMEM", "0"]
     program = guest.push(guest_program("buffers"))
-    limited = f"ulimit -l 1024; setpriv --reuid=65534 --clear-groups {program} {disk}"
-    guest.must(f"chmod 666 {disk}")
     script = f"pool 0 {2 * MIB}\npool 0 {MIB // 2}\ndestroy 1\npool 1 {MIB}\nlocked\n"
-    answers = guest.must(limited, stdin=script).split()
-    guest.must(f"chmod 600 {disk}")
-    assert answers == ["ENOMEM", "0", "0", "ENOMEM", "512"]
+    assert limited(guest, disk, f"{program} {disk}", script) == ["ENOMEM", "0", "0", "ENOMEM", "512"]
 
 
 def test_syncs_that_are_refused(guest: Guest, guest_program: Programs, disk: str) -> None:

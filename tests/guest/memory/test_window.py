@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from disks import MIB, Programs
+from disks import MIB, Programs, limited
 from rig import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
@@ -115,10 +115,8 @@ def test_buffers_that_are_refused(board: Board, guest_program: Programs) -> None
                f"create {WINDOW} 4 {HIDDEN} {PAGE}", f"create {WINDOW} 0 {HIDDEN} 0"]  # fmt: skip
     assert run(board.guest, guest_program, board.disk, misaligned) == ["EINVAL"] * len(misaligned)
     program = board.guest.push(guest_program("buffers"))
-    board.guest.must(f"chmod 666 {board.disk}")
-    plain = f"setpriv --reuid=65534 --clear-groups {program} {board.disk}"
-    assert board.guest.must(plain, stdin=f"create {WINDOW} 0 {HIDDEN} {PAGE}\n") == "EPERM"
-    board.guest.must(f"chmod 600 {board.disk}")
+    line = f"create {WINDOW} 0 {HIDDEN} {PAGE}\n"
+    assert limited(board.guest, board.disk, f"{program} {board.disk}", line) == ["EPERM"]
 
 
 def test_windows_that_are_refused(board: Board) -> None:

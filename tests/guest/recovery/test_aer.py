@@ -7,6 +7,7 @@ of the drive.  That the PCI core gives a drive up for good (a permanent failure)
 is not for x86 to show: only other architectures' recovery says so.
 """
 
+from collections.abc import Callable
 from errno import ENODEV
 
 import pytest
@@ -30,15 +31,25 @@ SETUP = Setup(drives=DRIVES, native_hotplug=True)
 rig = throttled_rig(FAILING)
 
 
+def fail_link(rig: Rig, outcome: str = "device recovery successful") -> int:
+    """The link fails, and the PCI core has said what came of it: where the kernel log was before."""
+    mark = rig.guest.log_mark()
+    faults.fail_link(rig.guest, FAILING)
+    rig.wait_said(mark, outcome)
+    return mark
+
+
+def reset_by_hand(rig: Rig) -> None:
+    """What an administrator can ask the PCI core for."""
+    rig.guest.must(f"echo 1 >/sys/bus/pci/devices/{rig.address(FAILING)}/reset")
+
+
 def test_a_link_is_reset(rig: Rig) -> None:
     """The drive is quiet until its slot has been reset, then it works as before, time and again."""
     disk, other = rig.disk(FAILING), rig.disk(OTHER)
     rig.calls(disk, f"fill,8,0,{MIB}", f"write,0,{MIB}", "sync")
     for resets in (1, 2, 3):
-        mark = rig.guest.log_mark()
-        faults.fail_link(rig.guest, FAILING)
-        rig.wait_said(mark, "device recovery successful")
-        said = rig.said(mark)
+        said = rig.said(fail_link(rig))
         assert said.index("the link has failed") < said.index("has been reset (0)") < said.index("is up again")
         assert (rig.counters(disk)["resets"], rig.show(disk, "state")) == (resets, "live")
         for way in ("read", "hipri"):
@@ -76,43 +87,23 @@ def test_calls_wait_for_the_link(rig: Rig) -> None:
     rig.wait_said(mark, "device recovery successful")
 
 
-def test_a_link_fails_under_load(rig: Rig) -> None:
-    """Readers that never pause see nothing of five failures."""
+@pytest.mark.parametrize("disturb", [fail_link, reset_by_hand])
+def test_a_reset_under_load(rig: Rig, disturb: Callable[[Rig], object]) -> None:
+    """Readers that never pause see nothing of five failures of the link, nor of resets that others have asked for."""
     disk = rig.disk(FAILING)
     jobs = [rig.start_uring(disk, 8, 64 * KIB, "until", "deadline=200000", "touch=/run/busy", *way)
             for way in ([], ["iopoll"])]  # fmt: skip
     rig.wait_file("/run/busy")
     for _ in range(5):
-        mark = rig.guest.log_mark()
-        faults.fail_link(rig.guest, FAILING)
-        rig.wait_said(mark, "device recovery successful")
-    assert rig.counters(disk)["resets"] == 5 and [job.poll() for job in jobs] == [None, None]
-    rig.unbind(FAILING)
-    for job in jobs:
-        counts = uring_results(job.wait())
-        assert set(counts) == {64 * KIB, -ENODEV} and counts[-ENODEV] == 8
-    rig.wait_unpinned()
-    rig.remove("/run/busy")
-
-
-def reset_by_hand(rig: Rig) -> None:
-    """What an administrator can ask the PCI core for."""
-    rig.guest.must(f"echo 1 >/sys/bus/pci/devices/{rig.address(FAILING)}/reset")
-
-
-def test_a_reset_by_hand_under_load(rig: Rig) -> None:
-    """Readers that never pause see nothing of resets that others have asked for."""
-    disk = rig.disk(FAILING)
-    jobs = [rig.start_uring(disk, 8, 64 * KIB, "until", "deadline=200000", "touch=/run/busy", *way)
-            for way in ([], ["iopoll"])]  # fmt: skip
-    rig.wait_file("/run/busy")
-    for _ in range(5):
-        reset_by_hand(rig)
+        disturb(rig)
         assert rig.show(disk, "state") == "live"
     assert rig.counters(disk)["resets"] == 5 and [job.poll() for job in jobs] == [None, None]
     rig.unbind(FAILING)
     for job in jobs:
-        assert set(uring_results(job.wait())) <= {64 * KIB, -ENODEV}
+        counts = uring_results(job.wait())
+        assert set(counts) <= {64 * KIB, -ENODEV}
+        assert disturb is reset_by_hand or (64 * KIB in counts and counts[-ENODEV] == 8)
+    rig.wait_unpinned()
     rig.remove("/run/busy")
 
 
@@ -120,9 +111,7 @@ def test_a_link_is_reset_after_a_reset_by_hand(rig: Rig) -> None:
     """The drive gets its addresses back once more."""
     disk = rig.disk(FAILING)
     reset_by_hand(rig)
-    mark = rig.guest.log_mark()
-    faults.fail_link(rig.guest, FAILING)
-    rig.wait_said(mark, "device recovery successful")
+    fail_link(rig)
     assert (rig.counters(disk)["resets"], rig.show(disk, "state")) == (2, "live")
     assert rig.call(disk, "read,0,4096") == 4096
 
@@ -161,9 +150,7 @@ def test_a_link_fails_while_no_driver_has_the_drive(rig: Rig) -> None:
     """Its address is lost in the reset, and restored when it is bound again."""
     rig.disk(FAILING)
     rig.unbind(FAILING)
-    mark = rig.guest.log_mark()
-    faults.fail_link(rig.guest, FAILING)
-    rig.wait_said(mark, "device recovery failed")
+    fail_link(rig, "device recovery failed")
     assert rig.call(rig.disk(FAILING), "read,0,4096") == 4096
 
 
@@ -189,9 +176,7 @@ def test_a_dead_disk_stays_dead(rig: Rig) -> None:
         faults.deafen(rig.guest, address)
         assert rig.calls(disk, "deadline,2000", "read,0,4096")[1][1] < 0
         rig.wait_state(disk, "dead")
-        mark = rig.guest.log_mark()
-        faults.fail_link(rig.guest, FAILING)
-        rig.wait_said(mark, "device recovery")
+        fail_link(rig, "device recovery")
         assert rig.show(disk, "state") == "dead" and rig.call(disk, "read,0,4096") < 0
     finally:
         rig.set_admin_timeout()

@@ -29,25 +29,19 @@ DRIVES = (
 SETUP = Setup(drives=DRIVES)
 
 
-def test_a_bad_sector_gives_eio(rig: Rig) -> None:
-    """A read that fails in the drive gives EIO, is counted, logged and kept as last error."""
+@pytest.mark.parametrize(
+    ("call", "place", "status"),
+    [("read", BAD_READ, "0x281, unrecovered read error"), ("write", BAD_WRITE, "0x280, write fault")],
+)
+def test_a_bad_sector_gives_eio(rig: Rig, call: str, place: int, status: str) -> None:
+    """A call that fails in the drive gives EIO, is counted, logged and kept as last error."""
     disk = rig.disk(0)
     mark = rig.guest.log_mark()
     assert rig.show(disk, "last_error") == "0"
-    assert rig.call(disk, f"read,{BAD_READ},4096") == -EIO
+    assert rig.call(disk, f"{call},{place},4096") == -EIO
     assert rig.counters(disk)["errors"] == 1
     assert rig.show(disk, "last_error") == str(EIO)
-    rig.wait_said(mark, f"read at byte {BAD_READ}, 4096 bytes: status 0x281, unrecovered read error")
-
-
-def test_a_write_fault_gives_eio(rig: Rig) -> None:
-    """A write that fails in the drive gives EIO, is counted, logged and kept as last error."""
-    disk = rig.disk(0)
-    mark = rig.guest.log_mark()
-    assert rig.call(disk, f"write,{BAD_WRITE},4096") == -EIO
-    assert rig.counters(disk)["errors"] == 1
-    assert rig.show(disk, "last_error") == str(EIO)
-    rig.wait_said(mark, f"write at byte {BAD_WRITE}, 4096 bytes: status 0x280, write fault")
+    rig.wait_said(mark, f"{call} at byte {place}, 4096 bytes: status {status}")
 
 
 def test_a_flush_that_fails_reaches_fsync(rig: Rig) -> None:

@@ -47,6 +47,7 @@ struct call {
 	uint64_t bytes;
 	struct iovec elements[MAX_ELEMENTS];
 	int count;
+	int flags; /* of preadv2() and pwritev2() */
 };
 
 typedef ssize_t run_fn(struct worker *w, const struct call *c);
@@ -56,17 +57,21 @@ static off_t place(const struct worker *w, const struct call *c)
 	return (off_t)(w->offset + c->at);
 }
 
-static ssize_t run_read(struct worker *w, const struct call *c)
+static void seek(struct worker *w, const struct call *c)
 {
 	if (lseek(w->fd, place(w, c), SEEK_SET) != place(w, c))
 		die("lseek");
+}
+
+static ssize_t run_read(struct worker *w, const struct call *c)
+{
+	seek(w, c);
 	return readv(w->fd, c->elements, c->count);
 }
 
 static ssize_t run_write(struct worker *w, const struct call *c)
 {
-	if (lseek(w->fd, place(w, c), SEEK_SET) != place(w, c))
-		die("lseek");
+	seek(w, c);
 	return writev(w->fd, c->elements, c->count);
 }
 
@@ -80,68 +85,46 @@ static ssize_t run_pwrite(struct worker *w, const struct call *c)
 	return pwrite(w->fd, c->elements[0].iov_base, c->bytes, place(w, c));
 }
 
-static ssize_t run_preadv_polled(struct worker *w, const struct call *c)
+static ssize_t run_preadv(struct worker *w, const struct call *c)
 {
-	return preadv2(w->fd, c->elements, c->count, place(w, c), RWF_HIPRI);
+	return preadv2(w->fd, c->elements, c->count, place(w, c), c->flags);
 }
 
-static ssize_t run_pwritev_polled(struct worker *w, const struct call *c)
+static ssize_t run_pwritev(struct worker *w, const struct call *c)
 {
-	return pwritev2(w->fd, c->elements, c->count, place(w, c), RWF_HIPRI);
+	return pwritev2(w->fd, c->elements, c->count, place(w, c), c->flags);
 }
 
-static ssize_t run_pwritev_durable(struct worker *w, const struct call *c)
-{
-	return pwritev2(w->fd, c->elements, c->count, place(w, c), RWF_DSYNC);
-}
-
-/* May refuse to begin, or stop early, rather than wait for a free slot. */
-static ssize_t run_preadv_nowait(struct worker *w, const struct call *c)
-{
-	ssize_t done = preadv2(w->fd, c->elements, c->count, place(w, c), RWF_NOWAIT);
-
-	if (done == (ssize_t)c->bytes || (done < 0 && errno != EAGAIN))
-		return done;
-	w->again++;
-	return preadv(w->fd, c->elements, c->count, place(w, c));
-}
-
-static ssize_t run_pwritev_nowait(struct worker *w, const struct call *c)
-{
-	ssize_t done = pwritev2(w->fd, c->elements, c->count, place(w, c), RWF_NOWAIT);
-
-	if (done == (ssize_t)c->bytes || (done < 0 && errno != EAGAIN))
-		return done;
-	w->again++;
-	return pwritev(w->fd, c->elements, c->count, place(w, c));
-}
-
-static const struct {
+static const struct kind {
 	const char *name;
 	run_fn *run;
 	bool vector;
 	bool write;
+	int flags;
 } kinds[] = {
-	{ "read", run_read, true, false },
-	{ "pread", run_pread, false, false },
-	{ "preadv2 RWF_HIPRI", run_preadv_polled, true, false },
-	{ "preadv2 RWF_NOWAIT", run_preadv_nowait, true, false },
-	{ "write", run_write, true, true },
-	{ "pwrite", run_pwrite, false, true },
-	{ "pwritev2 RWF_HIPRI", run_pwritev_polled, true, true },
-	{ "pwritev2 RWF_DSYNC", run_pwritev_durable, true, true },
-	{ "pwritev2 RWF_NOWAIT", run_pwritev_nowait, true, true },
+	{ "read", run_read, true, false, 0 },
+	{ "pread", run_pread, false, false, 0 },
+	{ "preadv2 RWF_HIPRI", run_preadv, true, false, RWF_HIPRI },
+	{ "preadv2 RWF_NOWAIT", run_preadv, true, false, RWF_NOWAIT },
+	{ "write", run_write, true, true, 0 },
+	{ "pwrite", run_pwrite, false, true, 0 },
+	{ "pwritev2 RWF_HIPRI", run_pwritev, true, true, RWF_HIPRI },
+	{ "pwritev2 RWF_DSYNC", run_pwritev, true, true, RWF_DSYNC },
+	{ "pwritev2 RWF_NOWAIT", run_pwritev, true, true, RWF_NOWAIT },
 };
 
 #define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static void fill(struct worker *w, char *to, uint64_t bytes)
+/* RWF_NOWAIT may refuse to begin, or stop early, rather than wait for a free slot. */
+static ssize_t run(struct worker *w, const struct kind *kind, struct call *c)
 {
-	for (uint64_t i = 0; i < bytes; i += sizeof(uint64_t)) {
-		uint64_t value = random_next(&w->random);
+	ssize_t done = kind->run(w, c);
 
-		memcpy(to + i, &value, sizeof(value));
-	}
+	if (c->flags != RWF_NOWAIT || done == (ssize_t)c->bytes || (done < 0 && errno != EAGAIN))
+		return done;
+	w->again++;
+	c->flags = 0;
+	return kind->run(w, c);
 }
 
 /* Alignment of the buffers. */
@@ -223,7 +206,7 @@ static void prepare(struct worker *w, const struct call *c, bool write)
 		const struct iovec *e = &c->elements[i];
 
 		if (write) {
-			fill(w, shadow, e->iov_len);
+			random_fill(&w->random, shadow, e->iov_len);
 			memcpy(e->iov_base, shadow, e->iov_len);
 		} else {
 			memset(e->iov_base, 0xee, e->iov_len);
@@ -247,27 +230,28 @@ static bool matches(const struct worker *w, const struct call *c)
 
 static void one_call(struct worker *w, uint64_t index)
 {
-	uint64_t kind = random_below(&w->random, NR_KINDS);
+	const struct kind *kind = &kinds[random_below(&w->random, NR_KINDS)];
 	uint64_t most = w->bytes < LONGEST ? w->bytes : LONGEST;
 	struct call c;
 	ssize_t done;
 
 	c.bytes = random_length(&w->random, most / w->block) * w->block;
 	c.at = random_below(&w->random, (w->bytes - c.bytes) / w->block + 1) * w->block;
-	lay_out(w, &c, kinds[kind].vector);
-	prepare(w, &c, kinds[kind].write);
+	c.flags = kind->flags;
+	lay_out(w, &c, kind->vector);
+	prepare(w, &c, kind->write);
 	errno = 0;
-	done = kinds[kind].run(w, &c);
+	done = run(w, kind, &c);
 	if (done != (ssize_t)c.bytes)
-		die("call %lu: %s of %lu bytes at %lu gave %zd", index, kinds[kind].name, c.bytes,
+		die("call %lu: %s of %lu bytes at %lu gave %zd", index, kind->name, c.bytes,
 		    w->offset + c.at, done);
 	if (!matches(w, &c))
-		die("call %lu: %s of %lu bytes at %lu: wrong content", index, kinds[kind].name,
-		    c.bytes, w->offset + c.at);
+		die("call %lu: %s of %lu bytes at %lu: wrong content", index, kind->name, c.bytes,
+		    w->offset + c.at);
 	if (!margins_hold(&c))
-		die("call %lu: %s of %lu bytes at %lu wrote beside the buffer", index,
-		    kinds[kind].name, c.bytes, w->offset + c.at);
-	*(kinds[kind].write ? &w->writes : &w->reads) += 1;
+		die("call %lu: %s of %lu bytes at %lu wrote beside the buffer", index, kind->name,
+		    c.bytes, w->offset + c.at);
+	*(kind->write ? &w->writes : &w->reads) += 1;
 	w->moved += c.bytes;
 }
 
@@ -285,7 +269,7 @@ static void set_up(struct worker *w)
 		die("no memory");
 	w->areas[0] = must_map_own(AREA_ROOM, 0);
 	w->areas[1] = must_map_own(AREA_ROOM, MAP_HUGETLB);
-	fill(w, w->shadow, w->bytes);
+	random_fill(&w->random, w->shadow, w->bytes);
 	if (pwrite(w->fd, w->shadow, w->bytes, (off_t)w->offset) != (ssize_t)w->bytes)
 		die("cannot fill %lu bytes at %lu", w->bytes, w->offset);
 }

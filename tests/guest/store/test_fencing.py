@@ -74,9 +74,21 @@ def start(rig: Rig, disk: str, way: str, deadline_ms: int) -> Job:
     return rig.start(disk, f"deadline,{deadline_ms}", "lock", *CALLS[way])
 
 
-def wait_posted(rig: Rig, disk: str, commands: int) -> None:
-    """Return when the drive has been given as many writes."""
-    until(lambda: rig.counters(disk)["write_commands"] == commands, "nothing has been written")
+def stalled(rig: Rig) -> str:
+    """A disk whose drive does not answer any more: what passed is the first request."""
+    disk = rig.disk(STALLS)
+    faults.stall(rig.guest, STALLS)
+    assert rig.call(disk, f"read,0,{BYTES}") == BYTES
+    return disk
+
+
+def kill_writer(rig: Rig, disk: str, job: Job, ends_at_once: bool = True) -> None:
+    """Kill a program whose write the drive holds: its lock is refused until the drive goes on."""
+    until(lambda: rig.counters(disk)["write_commands"] == 1, "nothing has been written")
+    job.kill()
+    assert not ends_at_once or job.wait().rc == -9
+    assert rig.calls(disk, "lock")[0] == ("lock", -EAGAIN)
+    faults.resume(rig.guest, HELD)
 
 
 @pytest.mark.smoke
@@ -85,12 +97,7 @@ def test_a_write_of_a_killed_process_keeps_its_lock(rig: Rig, way: str) -> None:
     """The lock is refused while the drive has the write, and granted when it has ended."""
     disk = rig.disk(HELD)
     faults.hold(rig.guest, HELD, event="write_aio")
-    job = start(rig, disk, way, 200000)
-    wait_posted(rig, disk, 1)
-    job.kill()
-    assert job.wait().rc == -9
-    assert rig.calls(disk, "lock")[0] == ("lock", -EAGAIN)
-    faults.resume(rig.guest, HELD)
+    kill_writer(rig, disk, start(rig, disk, way, 200000))
     assert rig.calls(disk, "take", "fill,7,0,4096", "write,0,4096")[0] == ("take", 0)
     assert rig.calls(disk, "read,0,4096", "match,7,0,4096")[1] == ("match", 1)
     rig.wait_unpinned()
@@ -99,9 +106,7 @@ def test_a_write_of_a_killed_process_keeps_its_lock(rig: Rig, way: str) -> None:
 @pytest.mark.parametrize("way", [*CALLS, *RINGS])
 def test_a_write_that_is_late_keeps_its_lock(rig: Rig, way: str) -> None:
     """Its caller was told ETIMEDOUT and has ended: the lock is granted when the drive has been reset."""
-    disk = rig.disk(STALLS)
-    faults.stall(rig.guest, STALLS)
-    assert rig.call(disk, f"read,0,{BYTES}") == BYTES
+    disk = stalled(rig)
     done = start(rig, disk, way, 300).wait()
     if way in RINGS:
         assert uring_results(done) == {-ETIMEDOUT: 1}
@@ -119,10 +124,7 @@ def test_what_a_file_of_any_size_has_gathered_keeps_its_lock(rig: Rig) -> None:
     disk = rig.disk(HELD)
     faults.hold(rig.guest, HELD, event="write_aio")
     job = rig.start(disk, "any-size", "lock", "fill,5,0,96", "write,100,96", "await,/run/never")
-    wait_posted(rig, disk, 1)
-    job.kill()
-    assert rig.calls(disk, "lock")[0] == ("lock", -EAGAIN)
-    faults.resume(rig.guest, HELD)
+    kill_writer(rig, disk, job, ends_at_once=False)
     assert rig.calls(disk, "take", "any-size", "read,100,96", "match,5,0,96")[3] == ("match", 1)
 
 
@@ -158,11 +160,7 @@ def test_what_one_drive_holds_up_holds_up_no_other(rig: Rig) -> None:
     waiting = "cat /proc/[0-9]*/stack | grep -c write_left_lying"
     until(lambda: int(rig.guest.run(waiting).stdout) >= 200, "what was gathered is not written")
     faults.hold(rig.guest, HELD, event="write_aio")
-    job = start(rig, disk, "pwrite", 200000)
-    wait_posted(rig, disk, 1)
-    job.kill()
-    assert rig.calls(disk, "lock")[0] == ("lock", -EAGAIN)
-    faults.resume(rig.guest, HELD)
+    kill_writer(rig, disk, start(rig, disk, "pwrite", 200000))
     until(lambda: rig.calls(disk, "lock")[0] == ("lock", 0), "the lock waits for the other drive")
     assert int(rig.guest.run(waiting).stdout) >= 200
     many.kill()
@@ -170,9 +168,7 @@ def test_what_one_drive_holds_up_holds_up_no_other(rig: Rig) -> None:
 
 def test_settle_waits_for_late_writes_of_the_file(rig: Rig) -> None:
     """Within its deadline, of these bytes, and of no other file; afterwards the lock may be given back."""
-    disk = rig.disk(STALLS)
-    faults.stall(rig.guest, STALLS)
-    assert rig.call(disk, f"read,0,{BYTES}") == BYTES
+    disk = stalled(rig)
     job = rig.start(disk, "settle,0,65536,1", "deadline,300", f"write,0,{BYTES}", "settle,65536,65536,1",
                     "settle,0,65536,0", "settle,0,65536,1", "stats", "settle,0,18446744073709551615,0")  # fmt: skip
     values = [value for _, value in results(job.wait())]
@@ -197,12 +193,8 @@ def plain_file(rig: Rig) -> str:
     return "/run/slow/store"
 
 
-def character_disk(rig: Rig) -> str:
-    """The slow drive as the module has it."""
-    return rig.disk(STALLS)
-
-
-MEDIA = {"disk": character_disk, "block device": plain_device, "file": plain_file}
+# What has the slow drive: the module, or Linux's driver.
+MEDIA = {"disk": lambda rig: rig.disk(STALLS), "block device": plain_device, "file": plain_file}
 
 
 @pytest.fixture(params=MEDIA)

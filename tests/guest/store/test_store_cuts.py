@@ -52,14 +52,15 @@ def run_on(guest: Guest, programs: Programs, seed: int) -> Job:
 
 def judge(programs: Programs, image: Path, seed: int) -> None:
     """The store is right; what the program says of it is shown with a failure."""
-    done = subprocess.run(
-        [programs("store_cuts"), "judge", image, str(seed)],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
+    command: list[str | Path] = [programs("store_cuts"), "judge", image, str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def kill(guest: Guest) -> None:
+    """The end of a machine."""
+    guest.process.kill()
+    guest.process.wait()
 
 
 def is_stopped(pid: int) -> bool:
@@ -82,7 +83,9 @@ def stopped(guest: Guest) -> Iterator[None]:
 
 
 def drive(image: Path, lba_bytes: int) -> tuple[Nvme, ...]:
-    """A drive on a file that outlives the machine."""
+    """A drive on a new file that outlives the machine."""
+    image.touch()
+    os.truncate(image, DISK_MIB << 20)
     return (Nvme("cuts", (Namespace(DISK_MIB, lba_bytes, backing=RawFile(image)),)),)
 
 
@@ -91,8 +94,6 @@ def test_any_moment(fresh_guest: Launcher, guest_program: Programs, tmp_path: Pa
     """Half of a hundred moments of a machine for each format, and its end."""
     seed = random.randrange(1 << 32)
     image, copy = tmp_path / "disk.img", tmp_path / "copy.img"
-    image.touch()
-    os.truncate(image, DISK_MIB << 20)
     guest = fresh_guest(drives=drive(image, lba_bytes), dies=True)
     run_on(guest, guest_program, seed)
     for _ in range(SNAPSHOTS // 2):
@@ -100,22 +101,18 @@ def test_any_moment(fresh_guest: Launcher, guest_program: Programs, tmp_path: Pa
         with stopped(guest):
             shutil.copyfile(image, copy)
             judge(guest_program, copy, seed)
-    guest.process.kill()
-    guest.process.wait()
+    kill(guest)
     judge(guest_program, image, seed)
 
 
 def test_killed_machines(fresh_guest: Launcher, guest_program: Programs, tmp_path: Path) -> None:
     """Each machine is killed some moments after its store has been made."""
-    for kill in range(KILLS):
+    for number in range(KILLS):
         seed = random.randrange(1 << 32)
-        image = tmp_path / f"{kill}.img"
-        image.touch()
-        os.truncate(image, DISK_MIB << 20)
-        guest = fresh_guest(drives=drive(image, 4096 if kill % 2 else 512), dies=True)
+        image = tmp_path / f"{number}.img"
+        guest = fresh_guest(drives=drive(image, 4096 if number % 2 else 512), dies=True)
         run_on(guest, guest_program, seed)
         time.sleep(random.uniform(0.0, 3.0))
-        guest.process.kill()
-        guest.process.wait()
+        kill(guest)
         judge(guest_program, image, seed)
         image.unlink()

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from chario_lab.counting.layers import LAYERS
 from chario_lab.counting.stats import UNASSIGNED_LIMIT
+from chario_lab.experiment.page import number
 from chario_lab.experiment.plan import Case
 from chario_lab.experiments.bench import matrix
 from chario_lab.experiments.bench.results import Results
@@ -102,9 +103,8 @@ def _known_table(known: list[Known]) -> Table:
         "Does this rig count rightly? Figures of an independent one", "call", "known", "here", "difference", ""
     )
     for one in known:
-        difference = "-" if one.difference is None else f"{one.difference:+.1%}"
-        counted = "-" if one.counted is None else f"{one.counted:,}"
-        table.add_row(matrix.CASES[one.key].title, f"{one.known:,}", counted, difference, _mark(one.agrees))
+        figures = (f"{one.known:,}", number(one.counted), number(one.difference, "{:+.1%}"))
+        table.add_row(matrix.CASES[one.key].title, *figures, _mark(one.agrees))
     return table
 
 
@@ -163,9 +163,9 @@ def _verdict_table(run: Results, verdicts: list[Verdict]) -> Table:
         goal = verdict.goal
         table.add_row(
             matrix.CASES[goal.key].title,
-            "-" if verdict.instructions is None else f"{verdict.instructions:,}",
-            "-" if goal.instructions is None else f"{goal.instructions:,}",
-            "-" if verdict.ratio is None else f"{verdict.ratio:.3f}",
+            number(verdict.instructions),
+            number(goal.instructions),
+            number(verdict.ratio, "{:.3f}"),
             f"{goal.ratio:.2f}",
             matrix.CASES[goal.reference].title,
             "[green]yes[/green]" if verdict.reached else f"[red]no: {'; '.join(verdict.missed)}[/red]",
@@ -189,9 +189,8 @@ def _pairs_table(run: Results, title: str, pairs: Sequence[tuple[str, str]]) -> 
     table = _table(title, "call", "without", "with", "more")
     for key, base in pairs:
         counted, without = run.instructions(key), run.instructions(base)
-        more = "-" if counted is None or without is None else f"{counted - without:,}"
-        cells = ("-" if count is None else f"{count:,}" for count in (without, counted))
-        table.add_row(matrix.CASES[key].title, *cells, more)
+        more = None if counted is None or without is None else counted - without
+        table.add_row(matrix.CASES[key].title, *map(number, (without, counted, more)))
     return table
 
 
@@ -200,13 +199,9 @@ def _region_table(run: Results) -> Table:
     table = _table("What a region costs", "call", "whole disk", "region", "more", f"at most {matrix.REGION_LIMIT}")
     for key, base in matrix.REGION_PAIRS:
         counted, whole = run.instructions(key), run.instructions(base)
-        cells = ("-" if count is None else f"{count:,}" for count in (whole, counted))
-        if counted is None or whole is None:
-            table.add_row(matrix.CASES[key].title, *cells, "-", "-")
-        else:
-            table.add_row(
-                matrix.CASES[key].title, *cells, f"{counted - whole:,}", _mark(counted - whole <= matrix.REGION_LIMIT)
-            )
+        more = None if counted is None or whole is None else counted - whole
+        good = "-" if more is None else _mark(more <= matrix.REGION_LIMIT)
+        table.add_row(matrix.CASES[key].title, *map(number, (whole, counted, more)), good)
     return table
 
 
@@ -217,12 +212,10 @@ def _record_table(run: Results) -> Table:
     )
     for key, base, asked in matrix.RECORD_PAIRS:
         counted, beside = _per_mib(run, key), _per_mib(run, base)
-        cells = ("-" if count is None else f"{count:,.0f}" for count in (counted, beside))
         ratio = None if counted is None or beside is None else counted / beside
         verdict = "" if asked is None or ratio is None else f"{asked}: {'yes' if ratio <= asked else 'NO'}"
-        table.add_row(
-            matrix.CASES[key].title, matrix.CASES[base].title, *cells, "-" if ratio is None else f"{ratio:.2f}", verdict
-        )
+        cells = (*map(number, (counted, beside)), number(ratio, "{:.2f}"))
+        table.add_row(matrix.CASES[key].title, matrix.CASES[base].title, *cells, verdict)
     return table
 
 
@@ -239,9 +232,8 @@ def _large_table(behind: Results, mode: str) -> Table:
     for key, peer in matrix.IOMMU_PAIRS:
         counted, beside = behind.instructions(key), behind.instructions(peer)
         ratio = counted / beside if counted and beside else None
-        cells = ("-" if n is None else f"{n:,}" for n in (beside, counted))
-        share = "-" if ratio is None else f"{ratio:.2f}"
-        table.add_row(matrix.CASES[key].title, *cells, share, _mark(ratio is not None and ratio <= matrix.IOMMU_RATIO))
+        cells = (*map(number, (beside, counted)), number(ratio, "{:.2f}"))
+        table.add_row(matrix.CASES[key].title, *cells, _mark(ratio is not None and ratio <= matrix.IOMMU_RATIO))
     return table
 
 
@@ -255,9 +247,7 @@ def _iommu_table(run: Results, behind: Results, mode: str) -> Table:
         more = None if counted is None or without is None else counted - without
         share = f"{counted / peer:.2f}" if counted is not None and peer else "-"
         good = "" if maps else _mark(more is not None and more <= 0)
-        table.add_row(
-            matrix.CASES[key].title, *("-" if n is None else f"{n:,}" for n in (without, counted, more)), share, good
-        )
+        table.add_row(matrix.CASES[key].title, *map(number, (without, counted, more)), share, good)
     return table
 
 

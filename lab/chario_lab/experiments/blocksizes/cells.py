@@ -224,7 +224,7 @@ def sqlite(medium: str, choice: Choice) -> list[Case]:
 def rows_of(medium: str, order: str, rows: int, choice: Choice) -> Case:
     """So many rows."""
     return Case(
-        replace(sqlite_cell(medium, here=choice.here), order=order).key,
+        Cell(medium, SQLITE, WRITE, order, cpus=0 if choice.here else 1).key,
         f"{medium}, SQLite, {rows} rows",
         ("run", "/usr/bin/python3", "-S", "-E", "-c", ROWS, "{folder}/base", str(rows)),
         SERIES,
@@ -234,8 +234,3 @@ def rows_of(medium: str, order: str, rows: int, choice: Choice) -> Case:
         after="rm -f {folder}/base*",
         needs=(HAS_SQLITE,) if choice.here else (),
     )
-
-
-def sqlite_cell(medium: str, *, here: bool) -> Cell:
-    """The database of a medium."""
-    return Cell(medium, SQLITE, WRITE, SQLITE, cpus=0 if here else 1)

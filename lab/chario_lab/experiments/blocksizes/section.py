@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from chario_lab.experiment import usage
-from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict
+from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict, number
 from chario_lab.experiment.usage import EXCLUDED_IN_GUEST, Usage
 from chario_lab.experiments.blocksizes.cells import NVME, RANDOM, SIZES, THREE, WAYS, Cell
 from chario_lab.experiments.blocksizes.databases import databases
@@ -68,8 +68,7 @@ class Figure:
 
     def show(self, results: Results, cell: Cell) -> str:
         """The number as a table has it."""
-        value = self.of(results, cell)
-        return "-" if value is None else self.form.format(value)
+        return number(self.of(results, cell), self.form)
 
     def ratio(self, results: Results, cell: Cell, beside: Cell) -> str:
         """The number of one cell, the other's being 1."""
@@ -143,7 +142,7 @@ def section(records: Sequence[AnyRecord]) -> Section:
     return Section("Block sizes, from 512 bytes to 768 MiB", excluded, parts, verdicts)
 
 
-def picture(results: Results, figure: Figure, number: str) -> Plot:
+def picture(results: Results, figure: Figure, place: str) -> Plot:
     """A line a way, over the block size."""
     rows: list[dict[str, Value]] = [
         {"block size": size.title, figure.name: value, "way": way.title, "medium": f"{medium}, {direction}"}
@@ -153,7 +152,7 @@ def picture(results: Results, figure: Figure, number: str) -> Plot:
         for size in SIZES
         if (value := figure.of(results, Cell(medium, way.title, direction, size_bytes=size.size_bytes))) is not None
     ]
-    title = f"{figure.name}, Linux {results.kernel} ({number})"
+    title = f"{figure.name}, Linux {results.kernel} ({place})"
     log = figure in (RATE, INSTRUCTIONS)
     return Plot(title, "line", rows, "block size", figure.name, "way", "medium", log=log)
 

@@ -8,24 +8,12 @@ from chario_lab.experiment.plan import Act, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.promise import PlanOf
 from chario_lab.experiments.tracing import TRACING
-from chario_lab.experiments.ways import (
-    DIRECTIONS,
-    FREE,
-    KIB,
-    MIB,
-    QUIET,
-    READ,
-    Way,
-    buffered,
-    chario,
-    direct,
-    make_file,
-)
+from chario_lab.experiments.ways import DIRECTIONS, FREE, KIB, MIB, QUIET, READ, Way, both, chario, make_file
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
-from chario_lab.target.machine import THIS_MACHINE, Machine
+from chario_lab.target.machine import Machine
 from chario_lab.target.place import Holder
 
-DRIVE = Nvme("commands", (Namespace(4096, 4096),))
+GUEST = GuestSpec(drives=(Nvme("commands", (Namespace(4096, 4096),)),), cpus=1, append=QUIET)
 FILE_MIB = 1024
 SHORT_FILE_MIB = 64
 CALLS, SHORT_CALLS = 1000, 40
@@ -34,14 +22,10 @@ SHORT_SIZES = ("4 KiB", "1 MiB")
 CHARIO = "CharIO"
 WAYS = (
     chario(CHARIO),
-    buffered("block device", Holder.BLOCK),
-    direct("block device, direct", Holder.BLOCK),
-    buffered("ext4", Holder.EXT4),
-    direct("ext4, direct", Holder.EXT4),
-    buffered("XFS", Holder.XFS),
-    direct("XFS, direct", Holder.XFS),
-    buffered("F2FS", Holder.F2FS),
-    direct("F2FS, direct", Holder.F2FS),
+    *both("block device", Holder.BLOCK),
+    *both("ext4", Holder.EXT4),
+    *both("XFS", Holder.XFS),
+    *both("F2FS", Holder.F2FS),
 )
 # What the program is told so that it counts commands.
 WATCH = "commands={name}"
@@ -49,13 +33,7 @@ WATCH = "commands={name}"
 
 def plan(choice: Choice) -> Plan:
     """Who has the drive, one after the other; on each machine."""
-    machines = (THIS_MACHINE,) if choice.here else tuple(guest(kernel) for kernel in choice.kernels)
-    return [station for machine in machines for station in stations(machine, choice.short)]
-
-
-def guest(kernel: str) -> Machine:
-    """A guest with one CPU."""
-    return Machine(kernel, GuestSpec(kernel=kernel, drives=(DRIVE,), cpus=1, append=QUIET))
+    return [station for machine in choice.machines(GUEST) for station in stations(machine, choice.short)]
 
 
 def stations(machine: Machine, short: bool) -> list[Station]:

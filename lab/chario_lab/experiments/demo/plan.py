@@ -2,7 +2,7 @@
 """The same calls by several ways to one drive, after the main job."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chario_lab.experiment.plan import SERIES, SPIN, Act, Case, Plan, Station
@@ -72,7 +72,7 @@ def plan(kernel: str, recording: Path) -> Plan:
 def cases(way: Way) -> tuple[Case, ...]:
     """Series of calls of each size; what is read was written before."""
     step = f"counting: {way.title}"
-    return (SPIN.shown_as(step), *(case(way, direction, size, step) for size in SIZES for direction in DIRECTIONS))
+    return (replace(SPIN, step=step), *(case(way, direction, size, step) for size in SIZES for direction in DIRECTIONS))
 
 
 def case(way: Way, direction: str, size: Size, step: str) -> Case:

@@ -5,7 +5,7 @@ from rich import box
 from rich.table import Table
 
 from chario_lab.experiments.demo.costs import Costs
-from chario_lab.experiments.demo.plan import DIRECTIONS, DISK, REPEATS, SIZES, WAYS, Size, Way
+from chario_lab.experiments.demo.plan import DIRECTIONS, DISK, REPEATS, SIZES, WAYS
 
 SERIES = ", ".join(f"{size.calls} of {size.title}" for size in SIZES)
 
@@ -43,12 +43,10 @@ def cost_table(costs: Costs) -> Table:
     for size in SIZES:
         table.add_row(f"[bold]calls of {size.title}[/bold]")
         for way in WAYS:
-            cells = [cell for direction in DIRECTIONS for cell in cost_cells(costs, way, direction, size)]
+            cells: list[str] = []
+            for direction in DIRECTIONS:
+                cost, disk = (costs[each.title, direction, size.title] for each in (way, DISK))
+                ratio = cost.instructions / disk.instructions
+                cells += [f"{cost.commands:.2f}", f"{cost.instructions:,.0f}", f"{ratio:.2f}"]
             table.add_row(f"  {way.title}", *cells, end_section=way is WAYS[-1])
     return table
-
-
-def cost_cells(costs: Costs, way: Way, direction: str, size: Size) -> tuple[str, str, str]:
-    """The three figures of a way, a direction and a size."""
-    cost, disk = (costs[each.title, direction, size.title] for each in (way, DISK))
-    return f"{cost.commands:.2f}", f"{cost.instructions:,.0f}", f"{cost.instructions / disk.instructions:.2f}"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from chario_lab.experiment.measure import HANDLED, RESUMED, SUBMITTED
-from chario_lab.experiment.page import Plot, Table, Value
+from chario_lab.experiment.page import Table, number
 from chario_lab.experiments.figure3.plan import CHARIO_WAYS, HERE_WAYS, POLLED_WAYS, SIZES, key
 from chario_lab.experiments.figure3.points import POLLED, Points, recall
 from chario_lab.experiments.ways import Way
@@ -69,11 +69,6 @@ def timings(records: Sequence[AnyRecord], machine: str) -> dict[str, Timed]:
     return {each.case: Timed(recall(each.report)) for each in own}
 
 
-def shown(microseconds: float | None) -> str:
-    """A time in a table."""
-    return "-" if microseconds is None else f"{microseconds:,.1f}"
-
-
 def table(found: Mapping[str, Timed], machine: MachineRecord, order: str) -> Table:
     """A row a way and size: medians, what the slowest take, and what all reads take."""
     rows, record_ns, unclear = [], 0, 0
@@ -100,9 +95,9 @@ def row(own: Timed, raised_us: float | None) -> list[str]:
     slowest = (resumed.p99_ns / NS_A_US, resumed.max_ns / NS_A_US) if resumed else (None, None)
     all_reads = (own.until_data, whole.p99_ns / NS_A_US, whole.max_ns / NS_A_US, own.cost)
     return [
-        *(shown(each) for each in (*medians, *slowest)),
+        *(number(each, "{:,.1f}") for each in (*medians, *slowest)),
         f"{own.kept.waiting:.1%}",
-        *(shown(each) for each in all_reads),
+        *(number(each, "{:,.1f}") for each in all_reads),
     ]
 
 
@@ -111,16 +106,3 @@ def bound_us(found: Mapping[str, Timed], way: Way, title: str, order: str) -> fl
     twin = dict(zip(CHARIO_WAYS, POLLED_WAYS, strict=True)).get(way, way)
     own = found.get(key(twin, title, order))
     return own.median_us(POLLED) if own else None
-
-
-def picture(found: Mapping[str, Timed], machine: MachineRecord, order: str) -> Plot:
-    """The parts of a read that waits, on top of each other."""
-    rows: list[dict[str, Value]] = [
-        {"way": way.title, "microseconds": time_us, "part": part, "size": title}
-        for title in SIZES
-        for way in HERE_WAYS
-        if (own := found.get(key(way, title, order)))
-        for part, time_us in zip(PARTS, own.parts, strict=False)
-    ]
-    title = f"A read's time from point to point, {order}, Linux {machine.release}"
-    return Plot(title, "stack", rows, "microseconds", "way", "part", "size")

@@ -8,14 +8,15 @@ from chario_lab.experiment.plan import SPIN, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.figure3.methods import recorded, traced
 from chario_lab.experiments.tracing import TRACING
-from chario_lab.experiments.ways import KIB, LATE, MIB, QUIET, READ, WINDOW, Way, buffered, chario, direct, make_file
+from chario_lab.experiments.ways import KIB, LATE, MIB, QUIET, READ, WINDOW, Way, both, chario, make_file
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
-from chario_lab.target.machine import THIS_MACHINE, Machine
+from chario_lab.target.machine import Machine
 from chario_lab.target.place import Holder
 
 DRIVE = Nvme("figure3", (Namespace(1024, 4096),))
 HIDDEN = 0x3000_0000
-APPEND = f"memmap=1M${HIDDEN:#x} {QUIET}"
+GUEST = GuestSpec(drives=(DRIVE,), cpus=1, append=f"memmap=1M${HIDDEN:#x} {QUIET}")
+WINDOWS = f"windows={HIDDEN:#x}+1M"
 FILE_MIB, SHORT_FILE_MIB = 800, 16
 RUNS, SHORT_RUNS = 10_000, 100
 FIRST_RUNS, SHORT_FIRST_RUNS = 500, 20
@@ -31,26 +32,14 @@ WINDOW_CALLS = ("transfer-window", "transfer-window-write")
 CHARIO_WAYS = (chario("CharIO"), chario("CharIO, physical", WINDOW_CALLS, needs=WINDOW))
 # The same reads whose caller polls: it sees when the drive is done, which bounds when an interrupt would be raised.
 POLLED_WAYS = tuple(chario(f"{way.title}, polled", way.calls, polled=True, needs=way.needs) for way in CHARIO_WAYS)
-LINUX_WAYS = (
-    buffered("block device", Holder.BLOCK),
-    direct("block device, direct", Holder.BLOCK),
-    buffered("ext4", Holder.EXT4),
-    direct("ext4, direct", Holder.EXT4),
-)
+LINUX_WAYS = (*both("block device", Holder.BLOCK), *both("ext4", Holder.EXT4))
 WAYS = (*CHARIO_WAYS, *LINUX_WAYS)
 HERE_WAYS = (*CHARIO_WAYS, *POLLED_WAYS, *LINUX_WAYS)
 
 
 def plan(choice: Choice) -> Plan:
     """Who has the drive, one after the other; on each machine."""
-    machines = (THIS_MACHINE,) if choice.here else tuple(guest(kernel) for kernel in choice.kernels)
-    return [station for machine in machines for station in stations(machine, choice)]
-
-
-def guest(kernel: str) -> Machine:
-    """A guest with one CPU."""
-    spec = GuestSpec(kernel=kernel, drives=(DRIVE,), cpus=1, append=APPEND)
-    return Machine(kernel, spec, f"windows={HIDDEN:#x}+1M")
+    return [station for machine in choice.machines(GUEST, WINDOWS) for station in stations(machine, choice)]
 
 
 def stations(machine: Machine, choice: Choice) -> list[Station]:

@@ -4,14 +4,13 @@
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from chario_lab.experiment.measure import HANDLED, RAISED, RESUMED, SUBMITTED
 from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict
 from chario_lab.experiment.plan import SPIN
 from chario_lab.experiment.ticks import tick_cost
 from chario_lab.experiments.figure3 import here
-from chario_lab.experiments.figure3.plan import FIRST, ORDERS, SEQUENTIAL, SIZES, WAYS, key
+from chario_lab.experiments.figure3.plan import FIRST, HERE_WAYS, ORDERS, SEQUENTIAL, SIZES, WAYS, key
 from chario_lab.experiments.ways import Way
 from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
 
@@ -40,22 +39,6 @@ LITTLE = 1.15
 SMALL = 100
 
 
-class Judged(Protocol):
-    """What verdicts compare: what a read costs, and what it takes until the data has come; with their unit."""
-
-    @property
-    def unit(self) -> str:
-        """What is counted."""
-
-    @property
-    def cost(self) -> float:
-        """Instructions, or microseconds in which it computes."""
-
-    @property
-    def until_data(self) -> float:
-        """Instructions, or microseconds."""
-
-
 @dataclass(frozen=True)
 class Course:
     """How far reads have come that wait for the drive, in the mean, at each of POINTS; and what all reads cost."""
@@ -82,6 +65,8 @@ class Course:
 
 
 Courses = dict[str, Course]
+# What verdicts compare: what a read costs, and what it takes until the data has come; with their unit.
+Judged = Course | here.Timed
 
 
 def section(records: Sequence[AnyRecord]) -> Section:
@@ -93,12 +78,12 @@ def section(records: Sequence[AnyRecord]) -> Section:
         if machine.is_hardware:
             timed = here.timings(records, machine.machine)
             for order in ORDERS:
-                parts += [here.table(timed, machine, order), here.picture(timed, machine, order)]
+                parts += [here.table(timed, machine, order), picture(timed, HERE_WAYS, here.PARTS, machine, order)]
             verdicts += judge(timed, machine)
         else:
             found = courses(records, machine.machine)
             for order in ORDERS:
-                parts += [table(found, machine, order), picture(found, machine, order)]
+                parts += [table(found, machine, order), picture(found, WAYS, PARTS, machine, order)]
             verdicts += judge(found, machine)
     excluded = here.EXCLUDED_HERE if any(machine.is_hardware for machine in machines) else EXCLUDED
     return Section("Latency of periodic reads of 40 and 80 KiB, point by point", excluded, parts, verdicts)
@@ -137,17 +122,20 @@ def table(found: Courses, machine: MachineRecord, order: str) -> Table:
     return Table(f"Instructions at each point, {order}, Linux {machine.release}", columns, rows)
 
 
-def picture(found: Courses, machine: MachineRecord, order: str) -> Plot:
-    """The parts of a read, on top of each other."""
+def picture(
+    found: Mapping[str, Judged], ways: Sequence[Way], names: Sequence[str], machine: MachineRecord, order: str
+) -> Plot:
+    """The parts of a read that waits, on top of each other."""
+    shown = [(way, title, own) for title in SIZES for way in ways if (own := found.get(key(way, title, order)))]
+    unit = shown[0][2].unit if shown else ""
     rows: list[dict[str, Value]] = [
-        {"way": way.title, "instructions": count, "part": part, "size": title}
-        for title in SIZES
-        for way in WAYS
-        if (own := found.get(key(way, title, order)))
-        for part, count in zip(PARTS, own.parts, strict=False)
+        {"way": way.title, unit: amount, "part": part, "size": title}
+        for way, title, own in shown
+        for part, amount in zip(names, own.parts, strict=False)
     ]
-    title = f"A read's instructions from point to point, {order}, Linux {machine.release}"
-    return Plot(title, "stack", rows, "instructions", "way", "part", "size")
+    what = "instructions" if unit == Course.unit else "time"
+    title = f"A read's {what} from point to point, {order}, Linux {machine.release}"
+    return Plot(title, "stack", rows, unit, "way", "part", "size")
 
 
 def judge(found: Mapping[str, Judged], machine: MachineRecord) -> list[Verdict]:

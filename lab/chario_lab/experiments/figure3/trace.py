@@ -63,7 +63,7 @@ class Read:
         """
         if self.wakes_ns:
             return self.wakes_ns[-1]
-        return self.resumed_ns if any(not is_ahead(command) for command in self.commands) else None
+        return self.resumed_ns if any(AHEAD not in command.said.split()[1] for command in self.commands) else None
 
     @property
     def candidates(self) -> list[Event]:
@@ -131,11 +131,6 @@ def of_drive(reads: Sequence[Read]) -> list[Read]:
 def device_of(command: Event) -> str:
     """Major and minor number of the disk."""
     return command.said.split()[0]
-
-
-def is_ahead(command: Event) -> bool:
-    """Whether the command reads ahead."""
-    return AHEAD in command.said.split()[1]
 
 
 def line_of(interrupt: Event) -> str:

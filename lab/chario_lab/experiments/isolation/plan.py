@@ -10,15 +10,15 @@ from chario_lab.experiments.isolation.cells import CELLS, DRIVERS, Cell
 from chario_lab.experiments.isolation.load import HAS_FIO, REPORT, beside, digest_waits
 from chario_lab.experiments.ways import FREE, KIB, MIB, QUIET
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, Throttle
-from chario_lab.target.machine import THIS_MACHINE, Machine
+from chario_lab.target.machine import Machine
 from chario_lab.target.need import Need
 from chario_lab.target.place import SETTLED, Holder
 
 # A drive without a rate would make no command wait for another one: then its block side disturbs nobody.
 IOPS, LATENCY_MS = 500, 2
 DRIVE = Nvme("isolation", (Namespace(1024, backing=Throttle(iops=IOPS, latency_ms=LATENCY_MS)),))
-# One for the recorder, one for the load.
-CPUS = 2
+# One processor for the recorder, one for the load.
+GUEST = GuestSpec(drives=(DRIVE,), cpus=2, append=QUIET)
 CALL_KIB = 64
 PRIORITY = 50
 # The load's part of the drive is the first, the recorder's the second.
@@ -54,8 +54,7 @@ HERE, HERE_SHORT = Extent(20_000, 1000, 5, 8192, 1024, fill=True), Extent(500, 1
 
 def plan(choice: Choice) -> Plan:
     """CharIO has the drive, then Linux; on each machine."""
-    machines = (THIS_MACHINE,) if choice.here else tuple(guest(kernel) for kernel in choice.kernels)
-    return [station for machine in machines for station in stations(machine, extent(choice))]
+    return [station for machine in choice.machines(GUEST) for station in stations(machine, extent(choice))]
 
 
 def extent(choice: Choice) -> Extent:
@@ -63,11 +62,6 @@ def extent(choice: Choice) -> Extent:
     if choice.here:
         return HERE_SHORT if choice.short else HERE
     return IN_GUEST_SHORT if choice.short else IN_GUEST
-
-
-def guest(kernel: str) -> Machine:
-    """A guest whose drive does one thing at a time."""
-    return Machine(kernel, GuestSpec(kernel, (DRIVE,), CPUS, append=QUIET))
 
 
 def stations(machine: Machine, extent: Extent) -> list[Station]:

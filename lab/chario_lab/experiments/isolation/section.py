@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from chario_lab.experiment.page import NOT_MEASURED, Plot, Section, Table, Value, Verdict
+from chario_lab.experiment.page import NOT_MEASURED, Plot, Section, Table, Value, Verdict, number
 from chario_lab.experiments.isolation.cells import CELLS, DRIVERS, LOAD, OFF, ON, Cell
 from chario_lab.experiments.isolation.load import BLOCK_KIB, DEPTH, READ_PERCENT, Waits, read_waits
 from chario_lab.experiments.isolation.plan import CALL_KIB, HERE, IN_GUEST, IOPS, LATENCY_MS, Extent
@@ -121,11 +121,6 @@ def lost(own: Outcome, other: Outcome | None) -> str:
     if other is None or not other.block_mib_a_second:
         return "-"
     return f"{1 - own.block_mib_a_second / other.block_mib_a_second:.0%}"
-
-
-def number(value: float | None) -> str:
-    """A time in a table."""
-    return "-" if value is None else f"{value:,.0f}"
 
 
 def times_picture(found: Outcomes, machine: MachineRecord) -> Plot:

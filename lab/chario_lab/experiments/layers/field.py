@@ -161,11 +161,6 @@ def columns_of(cell: Cell, both: Both) -> Iterator[tuple[str, Share]]:
         yield f"{cell}, {method}", seen.share
 
 
-def by_method(found: Mapping[Cell, Both], method: str) -> Shares:
-    """What one method says of all cases."""
-    return {cell.key: both.seen[method].share for cell, both in found.items() if method in both.seen}
-
-
 def judge(found: Mapping[Cell, Both], machine: MachineRecord) -> list[Verdict]:
     """Whether a method is good enough for the order of the layers."""
     return [judge_method(found, machine, method) for method in METHODS]

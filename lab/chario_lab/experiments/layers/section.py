@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from chario_lab.counting.layers import IDLE
 from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict
 from chario_lab.experiments.layers import field
 from chario_lab.experiments.layers.methods import METHODS, TRACED
 from chario_lab.experiments.layers.plan import DIRECTIONS, NVME, SATA, SIZES, WAYS, Cell
-from chario_lab.experiments.layers.shares import GROUPS, KNOWN, REST, SHOWN, Share, Shares, all_shares, unequal
+from chario_lab.experiments.layers.shares import GROUPS, KNOWN, REST, SHOWN, Share, Shares, all_shares
 from chario_lab.experiments.ways import READ, WRITE
 from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
 
@@ -87,7 +88,9 @@ def section(records: Sequence[AnyRecord]) -> Section:
 
 def of_time(both: Mapping[Cell, field.Both], machine: MachineRecord) -> Section:
     """What a tracer and eBPF say on a machine whose times mean something."""
-    found = {method: own for method in METHODS if (own := field.by_method(both, method))}
+    shares = {method: {cell.key: each.seen[method].share for cell, each in both.items() if method in each.seen}
+              for method in METHODS}  # fmt: skip
+    found = {method: own for method, own in shares.items() if own}
     traced = found.get(TRACED, {})
     parts: list[Table | Plot] = [*field.tables(both, machine)]
     parts += [groups(own, machine.release, SSD_WRITE, f"the time, by {method}") for method, own in found.items()]
@@ -201,6 +204,10 @@ def software(found: Shares, of_time: bool) -> tuple[bool | None, str]:
 
 def sums(series: Sequence[SeriesRecord]) -> Verdict:
     """What the figures rest on."""
-    wrong = unequal(series)
+    wrong = [
+        f"{each.machine}, {each.case}"
+        for each in series
+        if sum(each.layers.values()) - each.layers.get(IDLE, 0) != sum(each.instructions)
+    ]
     figures = "; ".join(wrong) or f"in all {len(series)} records, and so do functions, which are counted apart"
     return Verdict("The sum over the layers equals the total in every record", not wrong if series else None, figures)

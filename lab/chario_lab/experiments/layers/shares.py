@@ -88,12 +88,3 @@ def share_of(series: SeriesRecord, tick: Mapping[str, float]) -> Share:
     layers = {title: max(0.0, sum(own.get(layer, 0.0) for layer in layers)) for title, layers in SHOWN.items()}
     commands = sum(astuple(series.commands)) / (len(series.instructions) + series.warm_calls)
     return Share(sum(layers.values()), layers, commands)
-
-
-def unequal(series: Sequence[SeriesRecord]) -> list[str]:
-    """Records in which the sum over the layers is not the total."""
-    return [
-        f"{each.machine}, {each.case}"
-        for each in series
-        if sum(each.layers.values()) - each.layers.get(IDLE, 0) != sum(each.instructions)
-    ]

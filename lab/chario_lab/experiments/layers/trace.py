@@ -78,7 +78,8 @@ def read_trace(text: str, operations: int) -> Trace:
     refuse_lost(text)
     lines = text.splitlines()
     events = [event for line in lines if (event := parse_event(line))]
-    begins = [place for place, event in enumerate(events) if is_call(event)]
+    begins = [place for place, event in enumerate(events)
+              if event.depth == 0 and event.duration_ns is None and CALL.fullmatch(event.name)]  # fmt: skip
     if len(begins) < operations:
         raise TraceError(f"the trace has {len(begins)} of {operations} calls")
     return add_up(events[begins[-operations] :], module_layers(lines))
@@ -93,11 +94,6 @@ def parse_event(line: str) -> Event | None:
     chain = f"{match['task']}/{match['cpu']}" if match["task"] == IDLE_TASK else match["task"]
     duration = int(match["end"], 16) - int(match["start"], 16) if match["kind"] == "exit" else None
     return Event(chain, match["name"], int(match["depth"]), duration)
-
-
-def is_call(event: Event) -> bool:
-    """Whether a call that is measured begins."""
-    return event.depth == 0 and event.duration_ns is None and bool(CALL.fullmatch(event.name))
 
 
 def module_layers(lines: Iterable[str]) -> dict[str, str]:

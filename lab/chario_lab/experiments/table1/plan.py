@@ -6,22 +6,9 @@ from itertools import groupby
 
 from chario_lab.experiment.plan import SPIN, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
-from chario_lab.experiments.ways import (
-    DIRECTIONS,
-    KIB,
-    MIB,
-    QUIET,
-    STALL,
-    WINDOW,
-    Way,
-    buffered,
-    chario,
-    direct,
-    make_file,
-    ring,
-)
+from chario_lab.experiments.ways import DIRECTIONS, KIB, MIB, QUIET, STALL, WINDOW, Way, both, chario, make_file, ring
 from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
-from chario_lab.target.machine import THIS_MACHINE, Machine
+from chario_lab.target.machine import Machine
 from chario_lab.target.place import Holder
 
 # The first namespace has no medium, for what polls: behind one the drive would have to be waited for, and what
@@ -31,6 +18,8 @@ RAW, KEPT = range(2)
 # Memory that Linux leaves alone, for transfers to a physical address.
 HIDDEN, HIDDEN_MIB = 0x3000_0000, 32
 APPEND = f"memmap={HIDDEN_MIB}M${HIDDEN:#x} nvme.poll_queues=1 {QUIET}"
+GUEST = GuestSpec(drives=(DRIVE,), cpus=1, append=APPEND)
+WINDOWS = f"windows={HIDDEN:#x}+{HIDDEN_MIB}M"
 # The part of the disk that is used, and the size of files.  A buffered read must not come to the beginning again, which
 # would be in memory: on this machine calls move HERE_MIB, which take 4 s at 1 GB/s.
 FILE_MIB = 192
@@ -75,31 +64,20 @@ WAYS = (
     chario("CharIO, physical window", ("transfer-window", "transfer-window-write"), needs=WINDOW),
     chario("CharIO, any size", any_size=True),
     chario("CharIO, polled", polled=True),
-    buffered("block device", Holder.BLOCK, paper="Block device"),
-    direct("block device, direct", Holder.BLOCK, "Block device (direct I/O)"),
+    *both("block device", Holder.BLOCK, ("Block device", "Block device (direct I/O)")),
     ring("io_uring, fixed buffers", ("uring-read", "uring-write")),
     ring("passthrough", ("uring-pass", "uring-pass-write"), pieces=True, generic=True),
     ring("io_uring, fixed buffers, polled", ("uring-read-poll", "uring-write-poll"), STALL, pieces=True),
     ring("passthrough, polled", ("uring-pass-poll", "uring-pass-write-poll"), STALL, pieces=True, generic=True),
-    buffered("ext4", Holder.EXT4, "ext4"),
-    direct("ext4, direct", Holder.EXT4, "ext4 (direct I/O)"),
-    buffered("XFS", Holder.XFS),
-    direct("XFS, direct", Holder.XFS),
-    buffered("F2FS", Holder.F2FS),
-    direct("F2FS, direct", Holder.F2FS),
+    *both("ext4", Holder.EXT4, ("ext4", "ext4 (direct I/O)")),
+    *both("XFS", Holder.XFS),
+    *both("F2FS", Holder.F2FS),
 )
 
 
 def plan(choice: Choice) -> Plan:
     """Who has the drive, one after the other; on each machine."""
-    machines = (THIS_MACHINE,) if choice.here else tuple(guest(kernel) for kernel in choice.kernels)
-    return [station for machine in machines for station in stations(machine, choice)]
-
-
-def guest(kernel: str) -> Machine:
-    """A guest with one CPU."""
-    spec = GuestSpec(kernel=kernel, drives=(DRIVE,), cpus=1, append=APPEND)
-    return Machine(kernel, spec, f"windows={HIDDEN:#x}+{HIDDEN_MIB}M")
+    return [station for machine in choice.machines(GUEST, WINDOWS) for station in stations(machine, choice)]
 
 
 def stations(machine: Machine, choice: Choice) -> list[Station]:

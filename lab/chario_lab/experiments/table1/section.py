@@ -35,6 +35,18 @@ PAPER_WAYS = tuple(way for way in WAYS if way.paper)
 DIRECT = ("block device, direct", "ext4, direct")
 
 Usages = dict[str, Usage]
+Cells = Sequence[tuple[str, Callable[[Usage], str]]]
+# Instructions and copied bytes are what a CPU is used for.
+COSTS: Cells = (
+    ("instructions a MiB", lambda usage: f"{usage.instructions_a_mib:,.0f}"),
+    ("bytes copied a byte", lambda usage: f"{usage.copied_a_byte:.2f}"),
+    ("kernel CPU %", lambda usage: f"{usage.kernel_share * 100:.0f}"),
+)
+EVENTS: Cells = (
+    ("commands a MiB", lambda usage: f"{usage.commands_a_mib:,.1f}"),
+    ("interrupts a MiB", lambda usage: f"{usage.interrupts_a_mib:,.1f}"),
+    ("switches a MiB", lambda usage: f"{usage.switches_a_mib:,.1f}"),
+)
 
 
 @cache
@@ -50,23 +62,23 @@ def section(records: Sequence[AnyRecord]) -> Section:
     parts: list[Table | Plot] = []
     for direction in DIRECTIONS:
         for machine in machines:
-            first = speeds if machine.is_hardware else costs
-            parts.append(first(found[machine], machine, direction))
+            cells = speeds(found[machine]) if machine.is_hardware else COSTS
+            words = machine.device if machine.is_hardware else "what a MiB costs the CPU"
+            parts.append(table(words, found[machine], machine, direction, cells))
         parts.append(papers(direction))
-        parts += [events(found[machine], machine, direction) for machine in machines]
-    sound = {machine: judged(found[machine], machine) for machine in machines}
+        parts += [table("what a MiB takes", found[machine], machine, direction, EVENTS) for machine in machines]
+    # Those whose use of the CPU is a result: a time of a CPU has to be long enough.
+    sound = {
+        machine: {case: usage for case, usage in found[machine].items() if usage.is_timed or not machine.is_hardware}
+        for machine in machines
+    }
     parts += [picture(sound[machine], machine) for machine in machines]
     verdicts = [verdict for machine in machines for verdict in judge(sound[machine], machine)]
     excluded = EXCLUDED_HERE if any(machine.is_hardware for machine in machines) else EXCLUDED
     return Section("Storage access transfer speeds and CPU usages", excluded, parts, verdicts)
 
 
-def judged(found: Usages, machine: MachineRecord) -> Usages:
-    """Those whose use of the CPU is a result: a time of a CPU has to be long enough."""
-    return {case: usage for case, usage in found.items() if usage.is_timed or not machine.is_hardware}
-
-
-def speeds(found: Usages, machine: MachineRecord, direction: str) -> Table:
+def speeds(found: Usages) -> Cells:
     """Rate and CPU usage, as in the paper; energy where the machine counts it.  In the short form no CPU is timed."""
     cells: list[tuple[str, Callable[[Usage], str]]] = [
         ("MiB/s", lambda usage: f"{usage.mib_a_second:,.0f}"),
@@ -75,7 +87,7 @@ def speeds(found: Usages, machine: MachineRecord, direction: str) -> Table:
     ]
     if any(usage.joules_a_gib is not None for usage in found.values()):
         cells.append(("J a GiB", lambda usage: f"{usage.joules_a_gib or 0:,.1f}"))
-    return table(f"{direction.capitalize()}, Linux {machine.release}: {machine.device}", found, direction, cells)
+    return cells
 
 
 def ratio(usage: Usage) -> float:
@@ -83,29 +95,7 @@ def ratio(usage: Usage) -> float:
     return usage.mib_a_second / (usage.kernel_share * 100) if usage.kernel_share else math.inf
 
 
-def costs(found: Usages, machine: MachineRecord, direction: str) -> Table:
-    """Instructions and copied bytes, which are what a CPU is used for."""
-    cells: tuple[tuple[str, Callable[[Usage], str]], ...] = (
-        ("instructions a MiB", lambda usage: f"{usage.instructions_a_mib:,.0f}"),
-        ("bytes copied a byte", lambda usage: f"{usage.copied_a_byte:.2f}"),
-        ("kernel CPU %", lambda usage: f"{usage.kernel_share * 100:.0f}"),
-    )
-    return table(
-        f"{direction.capitalize()}, Linux {machine.release}: what a MiB costs the CPU", found, direction, cells
-    )
-
-
-def events(found: Usages, machine: MachineRecord, direction: str) -> Table:
-    """Commands, interrupts, switches."""
-    cells: tuple[tuple[str, Callable[[Usage], str]], ...] = (
-        ("commands a MiB", lambda usage: f"{usage.commands_a_mib:,.1f}"),
-        ("interrupts a MiB", lambda usage: f"{usage.interrupts_a_mib:,.1f}"),
-        ("switches a MiB", lambda usage: f"{usage.switches_a_mib:,.1f}"),
-    )
-    return table(f"{direction.capitalize()}, Linux {machine.release}: what a MiB takes", found, direction, cells)
-
-
-def table(title: str, found: Usages, direction: str, cells: Sequence[tuple[str, Callable[[Usage], str]]]) -> Table:
+def table(words: str, found: Usages, machine: MachineRecord, direction: str, cells: Cells) -> Table:
     """A row a way; each figure at each size."""
     columns = ["", *(f"{name}, {size.title}" for name, _ in cells for size in SIZES)]
     rows = []
@@ -113,7 +103,7 @@ def table(title: str, found: Usages, direction: str, cells: Sequence[tuple[str, 
         own = [found.get(key(way, direction, size)) for size in SIZES]
         if any(own):
             rows.append([way.title, *(show(usage) if usage else "-" for _, show in cells for usage in own)])
-    return Table(title, columns, rows)
+    return Table(f"{direction.capitalize()}, Linux {machine.release}: {words}", columns, rows)
 
 
 def papers(direction: str) -> Table:
@@ -155,14 +145,10 @@ KERNEL_SHARE = Work("of a CPU", "{:.0%}", lambda usage: usage.kernel_share)
 RATE = Work("MiB/s", "{:,.0f}", lambda usage: usage.mib_a_second, more=True)
 
 
-def work_of(machine: MachineRecord) -> Work:
-    """Where all is emulated, a time is no result."""
-    return CPU_TIME if machine.is_hardware else INSTRUCTIONS
-
-
 def picture(found: Usages, machine: MachineRecord) -> Plot:
     """What a MiB costs the CPU, a bar a way."""
-    work = work_of(machine)
+    # Where all is emulated, a time is no result.
+    work = CPU_TIME if machine.is_hardware else INSTRUCTIONS
     rows = [
         {
             "way": way.title,

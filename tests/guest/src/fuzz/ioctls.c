@@ -31,6 +31,14 @@ static long issue(struct fuzzer *f, enum kind kind, int fd, unsigned long comman
 	return result;
 }
 
+/* The struct that has been filled in, spoilt at times. */
+static long submit(struct fuzzer *f, enum kind kind, const struct open_file *file,
+		   unsigned long command, size_t size)
+{
+	mutate(f, file->disk, f->args, size);
+	return issue(f, kind, file->fd, command, size);
+}
+
 /* A struct of zeros but for its size, in memory where a longer one fits too. */
 static void *begin(struct fuzzer *f, size_t size)
 {
@@ -39,13 +47,23 @@ static void *begin(struct fuzzer *f, size_t size)
 	return f->args;
 }
 
-static void ask(struct fuzzer *f, enum kind kind, unsigned long command, size_t size)
-{
-	struct open_file *file = some_file(f);
+static const struct question {
+	enum kind kind;
+	unsigned long command;
+	size_t size;
+} questions[] = {
+	{ KIND_INFO, CHARIO_IOC_INFO, sizeof(struct chario_info) },
+	{ KIND_STATS, CHARIO_IOC_STATS, sizeof(struct chario_stats) },
+	{ KIND_GET_FILE, CHARIO_IOC_GET_FILE, sizeof(struct chario_file_options) },
+	{ KIND_GET_PIN, CHARIO_IOC_GET_PIN, sizeof(struct chario_pin) },
+	{ KIND_HEALTH, CHARIO_IOC_HEALTH, sizeof(struct chario_health) },
+};
+#define QUESTIONS (sizeof(questions) / sizeof(*questions))
 
-	begin(f, size);
-	mutate(f, file->disk, f->args, size);
-	issue(f, kind, file->fd, command, size);
+static void ask(struct fuzzer *f, const struct question *question)
+{
+	begin(f, question->size);
+	submit(f, question->kind, some_file(f), question->command, question->size);
 }
 
 static void set_file(struct fuzzer *f)
@@ -99,8 +117,7 @@ static void destroy(struct fuzzer *f, struct open_file *file, uint32_t id)
 	struct chario_buffer_destroy *d = begin(f, sizeof(*d));
 
 	d->id = id;
-	mutate(f, file->disk, d, sizeof(*d));
-	issue(f, KIND_BUFFER_DESTROY, file->fd, CHARIO_IOC_BUFFER_DESTROY, sizeof(*d));
+	submit(f, KIND_BUFFER_DESTROY, file, CHARIO_IOC_BUFFER_DESTROY, sizeof(*d));
 }
 
 static void create_buffer(struct fuzzer *f, struct open_file *file)
@@ -113,8 +130,7 @@ static void create_buffer(struct fuzzer *f, struct open_file *file)
 		destroy(f, file, hint->id);
 	c = begin(f, sizeof(*c));
 	describe_buffer(f, c, (uint64_t)(file - f->world->files) * HINTS + place);
-	mutate(f, file->disk, c, sizeof(*c));
-	if (issue(f, KIND_BUFFER_CREATE, file->fd, CHARIO_IOC_BUFFER_CREATE, sizeof(*c)))
+	if (submit(f, KIND_BUFFER_CREATE, file, CHARIO_IOC_BUFFER_CREATE, sizeof(*c)))
 		return;
 	/* The other threads may see a mixture of two buffers: so much the better. */
 	hint->bytes = c->bytes;
@@ -141,8 +157,7 @@ static void sync_buffer(struct fuzzer *f)
 	s->offset = below(f, hint->bytes + 1);
 	s->bytes = below(f, hint->bytes - s->offset + 1);
 	s->direction = 1 + (uint32_t)below(f, 2);
-	mutate(f, file->disk, s, sizeof(*s));
-	issue(f, KIND_BUFFER_SYNC, file->fd, CHARIO_IOC_BUFFER_SYNC, sizeof(*s));
+	submit(f, KIND_BUFFER_SYNC, file, CHARIO_IOC_BUFFER_SYNC, sizeof(*s));
 }
 
 static void export_buffer(struct fuzzer *f)
@@ -156,8 +171,7 @@ static void export_buffer(struct fuzzer *f)
 		hint = some_buffer(f, file);
 	}
 	e->id = hint->id;
-	mutate(f, file->disk, e, sizeof(*e));
-	if (issue(f, KIND_BUFFER_EXPORT, file->fd, CHARIO_IOC_BUFFER_EXPORT, sizeof(*e)))
+	if (submit(f, KIND_BUFFER_EXPORT, file, CHARIO_IOC_BUFFER_EXPORT, sizeof(*e)))
 		return;
 	dup3(e->fd, f->world->dmabufs[below(f, DMABUFS)], O_CLOEXEC);
 	close(e->fd);
@@ -202,8 +216,7 @@ static void transfer(struct fuzzer *f)
 	}
 	t = begin(f, sizeof(*t));
 	build_transfer(f, file, t);
-	mutate(f, file->disk, t, sizeof(*t));
-	issue(f, KIND_TRANSFER, file->fd, CHARIO_IOC_TRANSFER, sizeof(*t));
+	submit(f, KIND_TRANSFER, file, CHARIO_IOC_TRANSFER, sizeof(*t));
 }
 
 static void settle(struct fuzzer *f)
@@ -215,8 +228,7 @@ static void settle(struct fuzzer *f)
 	s->bytes = chance(f, 4) ? UINT64_MAX - s->disk_offset : below(f, 1 << 20);
 	/* Of what is given up while the drive stalls nobody waits for all. */
 	s->deadline_ns = 1000000 * (1 + below(f, 20));
-	mutate(f, file->disk, s, sizeof(*s));
-	issue(f, KIND_SETTLE, file->fd, CHARIO_IOC_SETTLE, sizeof(*s));
+	submit(f, KIND_SETTLE, file, CHARIO_IOC_SETTLE, sizeof(*s));
 }
 
 static void create_queue(struct fuzzer *f)
@@ -227,8 +239,7 @@ static void create_queue(struct fuzzer *f)
 	q->flags = (uint32_t)below(f, 4);
 	q->depth = (uint32_t)below(f, 300);
 	q->cpu = (int32_t)below(f, 3) - 1;
-	mutate(f, file->disk, q, sizeof(*q));
-	issue(f, KIND_QUEUE_CREATE, file->fd, CHARIO_IOC_QUEUE_CREATE, sizeof(*q));
+	submit(f, KIND_QUEUE_CREATE, file, CHARIO_IOC_QUEUE_CREATE, sizeof(*q));
 }
 
 static void set_pin(struct fuzzer *f)
@@ -237,8 +248,7 @@ static void set_pin(struct fuzzer *f)
 	struct chario_pin *p = begin(f, sizeof(*p));
 
 	p->wanted = (uint32_t)below(f, CHARIO_PIN_ALL + 1);
-	mutate(f, file->disk, p, sizeof(*p));
-	issue(f, KIND_SET_PIN, file->fd, CHARIO_IOC_SET_PIN, sizeof(*p));
+	submit(f, KIND_SET_PIN, file, CHARIO_IOC_SET_PIN, sizeof(*p));
 }
 
 static void open_timeline(struct fuzzer *f)
@@ -251,8 +261,7 @@ static void open_timeline(struct fuzzer *f)
 	o->records = CHARIO_TIMELINE_RECORDS_MIN << below(f, 4);
 	o->tags = chance(f, 2) ? CHARIO_TIMELINE_RECORDS_MIN : 0;
 	o->stop_above_ns = chance(f, 2) ? below(f, 100000000) : 0;
-	mutate(f, file->disk, o, sizeof(*o));
-	fd = (int)issue(f, KIND_TIMELINE_OPEN, file->fd, CHARIO_IOC_TIMELINE_OPEN, sizeof(*o));
+	fd = (int)submit(f, KIND_TIMELINE_OPEN, file, CHARIO_IOC_TIMELINE_OPEN, sizeof(*o));
 	if (fd < 0)
 		return;
 	dup3(fd, f->world->timelines[below(f, TIMELINES)], O_CLOEXEC);
@@ -287,8 +296,7 @@ static void set_regions(struct fuzzer *f)
 		table[i].bytes = part - block;
 		mutate(f, file->disk, &table[i], sizeof(table[i]));
 	}
-	mutate(f, file->disk, r, sizeof(*r));
-	issue(f, KIND_SET_REGIONS, file->fd, CHARIO_IOC_SET_REGIONS, sizeof(*r));
+	submit(f, KIND_SET_REGIONS, file, CHARIO_IOC_SET_REGIONS, sizeof(*r));
 }
 
 /* Most of a file, which takes its place: calls go on as before, up to the new ends. */
@@ -303,8 +311,7 @@ static void confine(struct fuzzer *f)
 	c->flags = chance(f, 16) ? CHARIO_CONFINE_READ_ONLY : 0;
 	c->offset = below(f, blocks / 16) * block;
 	c->bytes = (1 + (chance(f, 8) ? 0 : below(f, blocks / 2))) * block;
-	mutate(f, file->disk, c, sizeof(*c));
-	fd = (int)issue(f, KIND_CONFINE, file->fd, CHARIO_IOC_CONFINE, sizeof(*c));
+	fd = (int)submit(f, KIND_CONFINE, file, CHARIO_IOC_CONFINE, sizeof(*c));
 	if (fd < 0)
 		return;
 	memset(file->hints, 0, sizeof(file->hints));
@@ -341,50 +348,18 @@ static void issue_garbage(struct fuzzer *f)
 
 static void read_something(struct fuzzer *f)
 {
-	switch (below(f, 6)) {
-	case 0:
-		ask(f, KIND_INFO, CHARIO_IOC_INFO, sizeof(struct chario_info));
-		break;
-	case 1:
-		ask(f, KIND_STATS, CHARIO_IOC_STATS, sizeof(struct chario_stats));
-		break;
-	case 2:
-		ask(f, KIND_GET_FILE, CHARIO_IOC_GET_FILE, sizeof(struct chario_file_options));
-		break;
-	case 3:
-		ask(f, KIND_GET_PIN, CHARIO_IOC_GET_PIN, sizeof(struct chario_pin));
-		break;
-	case 4:
-		ask(f, KIND_HEALTH, CHARIO_IOC_HEALTH, sizeof(struct chario_health));
-		break;
-	default:
+	uint64_t which = below(f, QUESTIONS + 1);
+
+	if (which < QUESTIONS)
+		ask(f, &questions[which]);
+	else
 		ask_block_device(f);
-	}
 }
 
-/* What takes the drive, or all of the kernel, a while. */
-static void do_seldom(struct fuzzer *f)
-{
-	switch (below(f, 7)) {
-	case 0:
-		create_queue(f);
-		break;
-	case 2:
-		settle(f);
-		break;
-	case 3:
-		set_regions(f);
-		break;
-	case 4:
-		confine(f);
-		break;
-	case 1:
-		set_pin(f);
-		break;
-	default:
-		open_timeline(f);
-	}
-}
+/* What takes the drive, or all of the kernel, a while; a timeline is opened twice as often. */
+static void (*const seldom[])(struct fuzzer *f) = {
+	create_queue, set_pin, settle, set_regions, confine, open_timeline, open_timeline,
+};
 
 void issue_ioctl(struct fuzzer *f)
 {
@@ -407,7 +382,7 @@ void issue_ioctl(struct fuzzer *f)
 	else if (dice < 840)
 		issue_garbage(f);
 	else if (dice < 852)
-		do_seldom(f);
+		seldom[below(f, sizeof(seldom) / sizeof(*seldom))](f);
 	else
 		read_something(f);
 }
@@ -429,10 +404,7 @@ void issue_every_ioctl(struct fuzzer *f)
 	control_timeline(f);
 	set_regions(f);
 	confine(f);
-	ask(f, KIND_INFO, CHARIO_IOC_INFO, sizeof(struct chario_info));
-	ask(f, KIND_STATS, CHARIO_IOC_STATS, sizeof(struct chario_stats));
-	ask(f, KIND_GET_FILE, CHARIO_IOC_GET_FILE, sizeof(struct chario_file_options));
-	ask(f, KIND_GET_PIN, CHARIO_IOC_GET_PIN, sizeof(struct chario_pin));
-	ask(f, KIND_HEALTH, CHARIO_IOC_HEALTH, sizeof(struct chario_health));
+	for (size_t i = 0; i < QUESTIONS; i++)
+		ask(f, &questions[i]);
 	ask_block_device(f);
 }
