@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The list of mutations, and the parts of its runner that need neither a guest nor a build."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -191,6 +193,15 @@ def test_each_mutation_fits_the_checkout() -> None:
     mutations = read_all(TOP / "tests/mutants")
     misfits = [one.name for one in mutations if isinstance(apply(one, (TOP / one.file).read_text()), Outcome)]
     assert not misfits and len(mutations) >= 30
+
+
+def test_each_guest_test_of_a_mutation_is_there() -> None:
+    """By the name that pytest gives it; a test with a table may be named without a row."""
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "tests/guest"]
+    tests = set(subprocess.run(words, cwd=TOP, capture_output=True, text=True, check=True).stdout.splitlines())
+    tests |= {test.partition(end)[0] for test in tests for end in ("[", "::")}
+    killers = {locate(TOP, one.test.name) for one in read_all(TOP / "tests/mutants") if one.test.kind == GUEST}
+    assert sorted(killers - tests) == []
 
 
 # Bodies of functions, and what becomes of them.

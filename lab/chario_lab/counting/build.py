@@ -12,7 +12,7 @@ from chario_lab.cache import cache_dir
 
 LAB = Path(__file__).resolve().parents[2]
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
-COMPILE_LIMIT_S = 120
+COMPILE_LIMIT_S = 1200
 
 
 class BuildError(Exception):
