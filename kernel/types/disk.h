@@ -106,8 +106,8 @@ struct chario_limits {
  * @features: CHARIO_FEATURE_*
  * @medium: medium that the disk stands for, see queue/medium.h
  * @obstacles: number of reasons to check each command before a live queue takes it:
- *	files that may change blocks of the medium in part, @removed, and a back end
- *	that submits; read under the lock of a queue
+ *	files that may change blocks of the medium in part, @removed, a drive that is
+ *	silent, and a back end that submits; read under the lock of a queue
  * @counters: counters per CPU
  * @deadline: default deadline, jiffies
  * @deadline_ms: default deadline as it was set, milliseconds
