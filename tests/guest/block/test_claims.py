@@ -195,6 +195,22 @@ def test_nothing_old_comes_after_a_claim(rig: Rig, own: str, node: str, part: st
     )
 
 
+@pytest.mark.parametrize("when", ["before", "during"])
+def test_nothing_old_comes_from_a_partition_that_was_longer(rig: Rig, own: str, when: str) -> None:
+    """Nor is it in the way: what has been written to it, where a region is, is dropped although it ends before that."""
+    old, new, half = noise(rig.guest, 256), noise(rig.guest, 256, "/run/new"), 32 * MIB
+    short, long = (f"{PARTITION} resize {own}b 1 {START // 512} {size // 512}" for size in (half, half + MIB))
+    rig.guest.must(short)
+    set_regions(rig.guest, own, (1, START + half, half))
+    cached = f"{long} && dd if={old} of={own}b1 bs=64k oflag=seek_bytes seek={half} conv=notrunc status=none && {short}"
+    before, during = (cached, ":") if when == "before" else (":", cached)
+    rig.guest.must(
+        f"exec 6<>{own}b1 && {before} && exec 7<>{own}p1 && {during} && dd if={new} of={own}p1 bs=64k conv=fsync && "
+        f"exec 7>&- && {long} && sync && echo 3 >/proc/sys/vm/drop_caches && cmp -n 262144 {new} {own}p1",
+        timeout_s=CALL_LIMIT_S,
+    )
+
+
 MAPPED = """
 import mmap, sys
 region, block, place = sys.argv[1], os.open(sys.argv[2], os.O_RDWR), int(sys.argv[3])
