@@ -15,6 +15,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
+#include <linux/semaphore.h>
 #include <linux/workqueue.h>
 
 #include <chario/uapi.h>
@@ -126,6 +127,8 @@ struct chario_limits {
  * @dev: device in class chario
  * @node: node of the whole disk
  * @node_lock: lock that protects @nodes, what they count and claim, and @claims
+ * @entry_turn: taken by who opens a node whose claim a worker takes, and given back by the
+ *	worker, see front/node.c; outside @node_lock
  * @nodes: all nodes of the disk
  * @index: the number N
  * @backend: back end that serves the disk
@@ -194,6 +197,7 @@ struct chario_disk {
 
 	struct device dev;
 	struct chario_node node;
+	struct semaphore entry_turn;
 	struct mutex node_lock; /* nodes, claims */
 	struct list_head nodes;
 	int index;
