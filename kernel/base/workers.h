@@ -7,7 +7,7 @@
 
 struct workqueue_struct;
 
-/* Work that may wait for a drive as long as a deadline. */
+/* Work that may wait for a drive as long as its deadlines and recoveries last. */
 extern struct workqueue_struct *chario_workqueue;
 
 /*

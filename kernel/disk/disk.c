@@ -156,6 +156,7 @@ struct chario_disk *chario_disk_create(const struct chario_backend *be,
 
 	mutex_init(&disk->buffer_lock);
 	INIT_LIST_HEAD(&disk->buffers);
+	sema_init(&disk->entry_turn, 1);
 	mutex_init(&disk->node_lock);
 	INIT_LIST_HEAD(&disk->nodes);
 	INIT_LIST_HEAD(&disk->claims);

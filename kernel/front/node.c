@@ -3,8 +3,12 @@
  * The open files of a node: they are counted, and those that may write claim its part of
  * the disk.
  */
+#include <linux/completion.h>
 #include <linux/device.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
 
+#include "base/workers.h"
 #include "front/block/block.h"
 #include "front/front.h"
 #include "types/disk.h"
@@ -21,11 +25,117 @@ static bool has_rival(const struct chario_node *node)
 }
 
 /* Claim the part of a node for its first writer. */
-static int claim(struct chario_node *node)
+static int claim(struct chario_node *node, const bool *given_up)
 {
 	if (node->writers)
 		return 0;
-	return has_rival(node) ? -EBUSY : chario_claim_take(node);
+	return has_rival(node) ? -EBUSY : chario_claim_take(node, given_up);
+}
+
+/* Count a file.  Under disk->node_lock. */
+static int enter(struct chario_node *node, bool writes, const bool *given_up)
+{
+	int ret = node->leaves ? -ENXIO : 0;
+
+	if (!ret && writes)
+		ret = claim(node, given_up);
+	if (ret)
+		return ret;
+	get_device(node->dev);
+	node->files++;
+	node->writers += writes;
+	return 0;
+}
+
+/* Undo enter() but for the reference.  Under disk->node_lock. */
+static void leave(struct chario_node *node, bool writes)
+{
+	node->files--;
+	node->writers -= writes;
+	if (writes && !node->writers)
+		chario_claim_drop(node);
+}
+
+/**
+ * struct entry - the opening of a node whose part a worker claims
+ * @work: the work
+ * @node: the node, with a reference to its device
+ * @given_up: true if the caller has been killed
+ * @parted: 1 if the caller or the worker has done with the entry: the other one frees it
+ * @done: the worker has the result, and has done with the entry
+ * @result: result of enter()
+ */
+struct entry {
+	struct work_struct work;
+	struct chario_node *node;
+	bool given_up;
+	int parted;
+	struct completion done;
+	int result;
+};
+
+static void run_entry(struct work_struct *work)
+{
+	struct entry *entry = container_of(work, struct entry, work);
+	struct chario_node *node = entry->node;
+	struct chario_disk *disk = node->disk;
+	bool given_up;
+
+	mutex_lock(&disk->node_lock);
+	entry->result = enter(node, true, &entry->given_up);
+	given_up = xchg(&entry->parted, 1);
+	if (given_up && !entry->result) {
+		leave(node, true);
+		put_device(node->dev);
+	}
+	mutex_unlock(&disk->node_lock);
+	up(&disk->entry_turn);
+	if (given_up)
+		kfree(entry);
+	else
+		complete(&entry->done);
+	put_device(node->dev);
+}
+
+/* Wait for the result of an entry, which is gone afterwards, or belongs to the worker. */
+static int await(struct entry *entry)
+{
+	int ret = wait_for_completion_killable(&entry->done);
+
+	if (ret) {
+		WRITE_ONCE(entry->given_up, true);
+		if (!xchg(&entry->parted, 1))
+			return -EINTR;
+		wait_for_completion(&entry->done);
+	}
+	ret = entry->result;
+	kfree(entry);
+	return ret;
+}
+
+/*
+ * Count a file that may be the first to write, while there is a block disk: the claim opens block
+ * devices, for which the caller needs no right, and waits for what is being written to them and
+ * read.  The drive may be silent, and none of these waits ends by a signal.  So a worker
+ * claims, for one caller of a disk at a time, and goes on when the caller has been killed.
+ */
+static int enter_by_worker(struct chario_node *node)
+{
+	struct chario_disk *disk = node->disk;
+	struct entry *entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
+
+	if (!entry)
+		return -ENOMEM;
+	if (down_killable(&disk->entry_turn)) {
+		kfree(entry);
+		return -EINTR;
+	}
+	INIT_WORK(&entry->work, run_entry);
+	init_completion(&entry->done);
+	get_device(node->dev);
+	entry->node = node;
+	queue_work(chario_workqueue, &entry->work);
+	return await(entry);
 }
 
 /**
@@ -41,19 +151,15 @@ int chario_node_enter(struct chario_node *node, bool writes)
 {
 	struct chario_disk *disk = node->disk;
 	int ret = mutex_lock_killable(&disk->node_lock);
+	bool waits;
 
 	if (ret)
 		return ret;
-	ret = node->leaves ? -ENXIO : 0;
-	if (!ret && writes)
-		ret = claim(node);
-	if (!ret) {
-		get_device(node->dev);
-		node->files++;
-		node->writers += writes;
-	}
+	waits = writes && !node->writers && READ_ONCE(disk->block);
+	if (!waits)
+		ret = enter(node, writes, NULL);
 	mutex_unlock(&disk->node_lock);
-	return ret;
+	return waits ? enter_by_worker(node) : ret;
 }
 
 /**
@@ -68,10 +174,7 @@ void chario_node_leave(struct chario_node *node, bool writes)
 	struct chario_disk *disk = node->disk;
 
 	mutex_lock(&disk->node_lock);
-	node->files--;
-	node->writers -= writes;
-	if (writes && !node->writers)
-		chario_claim_drop(node);
+	leave(node, writes);
 	mutex_unlock(&disk->node_lock);
 	put_device(node->dev);
 }

@@ -78,6 +78,13 @@ static inline void chario_queue_rest(struct chario_queue *q,
 		wake_up(&q->slot_wait);
 }
 
+/* Returns whether a request is a read of the block side, of a silent drive that leaves. */
+static inline bool chario_queue_is_vain(const struct chario_request *req)
+{
+	return (req->duty & CHARIO_DUTY_LENT) && req->op == CHARIO_OP_READ &&
+	       READ_ONCE(req->disk->drive->is_silent);
+}
+
 /* Returns -errno if a command is to end rather than to go to the device, else 0. */
 static inline int chario_queue_end_error(const struct chario_command *cmd)
 {
@@ -85,7 +92,7 @@ static inline int chario_queue_end_error(const struct chario_command *cmd)
 
 	if (chario_request_is_given_up(req))
 		return chario_request_give_up_error(req);
-	return READ_ONCE(req->disk->removed) ? -ENODEV : 0;
+	return READ_ONCE(req->disk->removed) || chario_queue_is_vain(req) ? -ENODEV : 0;
 }
 
 /**

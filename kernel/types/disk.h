@@ -15,6 +15,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
+#include <linux/semaphore.h>
 #include <linux/workqueue.h>
 
 #include <chario/uapi.h>
@@ -106,8 +107,8 @@ struct chario_limits {
  * @features: CHARIO_FEATURE_*
  * @medium: medium that the disk stands for, see queue/medium.h
  * @obstacles: number of reasons to check each command before a live queue takes it:
- *	files that may change blocks of the medium in part, @removed, and a back end
- *	that submits; read under the lock of a queue
+ *	files that may change blocks of the medium in part, @removed, a drive that is
+ *	silent, and a back end that submits; read under the lock of a queue
  * @counters: counters per CPU
  * @deadline: default deadline, jiffies
  * @deadline_ms: default deadline as it was set, milliseconds
@@ -126,6 +127,8 @@ struct chario_limits {
  * @dev: device in class chario
  * @node: node of the whole disk
  * @node_lock: lock that protects @nodes, what they count and claim, and @claims
+ * @entry_turn: taken by who opens a node whose claim a worker takes, and given back by the
+ *	worker, see front/node.c; outside @node_lock
  * @nodes: all nodes of the disk
  * @index: the number N
  * @backend: back end that serves the disk
@@ -194,6 +197,7 @@ struct chario_disk {
 
 	struct device dev;
 	struct chario_node node;
+	struct semaphore entry_turn;
 	struct mutex node_lock; /* nodes, claims */
 	struct list_head nodes;
 	int index;

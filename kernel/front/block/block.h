@@ -103,7 +103,7 @@ int chario_block_disable(struct chario_disk *disk);
 void chario_block_remove(struct chario_disk *disk);
 
 /* front/block/claim.c */
-int chario_claim_take(struct chario_node *node);
+int chario_claim_take(struct chario_node *node, const bool *given_up);
 void chario_claim_drop(struct chario_node *node);
 bool chario_claim_forbids_bio(const struct chario_disk *disk, const struct bio *bio);
 bool chario_claim_forbids(const struct chario_disk *disk, struct request *rq);
@@ -140,7 +140,7 @@ void chario_mixed_take_apart(struct request *rq);
 /* front/block/wait.c */
 typedef bool chario_block_test(struct request *rq, const void *with);
 int chario_block_wait(struct chario_tags *tags, chario_block_test *is_wanted,
-		      const void *with);
+		      const void *with, const bool *given_up);
 int chario_block_wait_uncounted(struct chario_drive *drive);
 
 /* front/block/tags.c */

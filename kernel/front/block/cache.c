@@ -3,6 +3,10 @@
  * The page caches of the block side: each partition has one, and so has the whole block
  * disk, and what has been a partition and is still open.  What they have of a part of the
  * disk is written before the part is claimed, and dropped when a claim begins and ends.
+ *
+ * A partition that has been longer still has the pages that lie behind its end now
+ * (BLKPG_RESIZE_PARTITION).  They would be written when it is longer again, so they are
+ * dropped, too.
  */
 #include <linux/blkdev.h>
 #include <linux/buffer_head.h>
@@ -26,24 +30,35 @@ struct piece {
 };
 
 /*
+ * Finds the bytes of a part that the page cache of a block device can have.  The page with the end
+ * of a device that does not touch the part is left alone.  Returns false if there are none.
+ */
+static bool cut_out(struct block_device *part, u64 first, u64 end, struct piece *piece)
+{
+	u64 start = part->bd_start_sect << SECTOR_SHIFT;
+	u64 bytes = bdev_nr_bytes(part);
+
+	piece->cache = chario_compat_block_inode(part)->i_mapping;
+	piece->first = max(first, start) - start;
+	piece->last = end - start - 1;
+	if (piece->first >= bytes)
+		piece->first = max_t(u64, piece->first, round_up(bytes, PAGE_SIZE));
+	return piece->first <= piece->last;
+}
+
+/*
  * Finds the next page cache for a part, behind the one of @piece if that is not the first
  * one, whose reference is dropped.  Unlike opening a block device, that cannot fail.
  */
 static bool next(struct gendisk *block, u64 first, u64 end, struct piece *piece)
 {
 	struct inode *inode = piece->cache ? piece->cache->host : NULL;
-	struct block_device *part;
-	u64 start;
 
-	inode = chario_part_next(block, first, end, inode);
-	if (!inode)
-		return false;
-	part = I_BDEV(inode);
-	start = part->bd_start_sect << SECTOR_SHIFT;
-	piece->cache = inode->i_mapping;
-	piece->first = max(first, start) - start;
-	piece->last = min(end, start + bdev_nr_bytes(part)) - start - 1;
-	return true;
+	/* Any that begins before the end of the part may have been longer. */
+	do
+		inode = chario_part_next(block, 0, end, inode);
+	while (inode && !cut_out(I_BDEV(inode), first, end, piece));
+	return inode;
 }
 
 /**

@@ -9,7 +9,7 @@
  */
 #include <linux/blkdev.h>
 #include <linux/rculist.h>
-#include <linux/sched/signal.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "base/workers.h"
@@ -147,22 +147,23 @@ static bool contests(struct request *rq, const void *with)
 	return touches(contest->claim, blk_rq_pos(rq), blk_rq_bytes(rq));
 }
 
-/* Wait for the changes that were sent before a claim was listed. */
+/* Wait for the changes that were sent before a claim was listed, unless it is given up. */
 static int wait_for_earlier(const struct chario_claim *claim,
-			    const struct chario_disk *disk)
+			    const struct chario_disk *disk, const bool *given_up)
 {
 	struct contest contest = { .claim = claim, .disk = disk };
 	int ret;
 
 	chario_compat_wait_dispatch(disk->block->queue);
 	do {
-		ret = chario_block_wait(disk->drive->tags, contests, &contest);
+		ret = chario_block_wait(disk->drive->tags, contests, &contest,
+					given_up);
 		/* Pairs with the barrier in try_again(). */
 		smp_rmb();
 		if (ret || !atomic_read(&disk->block_retries))
 			return ret;
-		schedule_timeout_killable(1);
-	} while (!fatal_signal_pending(current));
+		schedule_timeout_uninterruptible(1);
+	} while (!READ_ONCE(*given_up));
 	return -EINTR;
 }
 
@@ -170,7 +171,7 @@ static int wait_for_earlier(const struct chario_claim *claim,
  * List a claim, whose part the block side changes no more from then on.  What it has
  * changed before is written; what its page caches have afterwards is of no use.
  */
-static int enter(struct chario_claim *claim, struct chario_disk *disk)
+static int enter(struct chario_claim *claim, struct chario_disk *disk, const bool *given_up)
 {
 	int ret;
 
@@ -179,7 +180,8 @@ static int enter(struct chario_claim *claim, struct chario_disk *disk)
 	list_add_rcu(&claim->entry, &disk->claims);
 	if (!has_block(disk))
 		return 0;
-	ret = chario_hold_check(&claim->holding, disk) ?: wait_for_earlier(claim, disk);
+	ret = chario_hold_check(&claim->holding, disk) ?:
+	      wait_for_earlier(claim, disk, given_up);
 	if (!ret)
 		chario_cache_drop(disk->block, claim->holding.first, claim->holding.end);
 	return ret;
@@ -195,12 +197,14 @@ static void leave(struct chario_claim *claim, struct chario_disk *disk)
 /**
  * chario_claim_take() - claim the part of a node
  * @node: a node without a claim
+ * @given_up: true as soon as nobody wants the claim any more; may be NULL if there is no
+ *	block disk
  *
- * Context: may sleep; under disk->node_lock.
+ * Context: may sleep; in a worker if there is a block disk; under disk->node_lock.
  * Return: 0; EBUSY if somebody uses a partition that the part touches, or the whole block
- * disk; ENXIO if the block disk is being taken away; EINTR on a fatal signal; ENOMEM.
+ * disk; ENXIO if the block disk is being taken away; EINTR if it is given up; ENOMEM.
  */
-int chario_claim_take(struct chario_node *node)
+int chario_claim_take(struct chario_node *node, const bool *given_up)
 {
 	struct chario_disk *disk = node->disk;
 	struct chario_claim *claim = kzalloc(sizeof(*claim), GFP_KERNEL_ACCOUNT);
@@ -215,7 +219,7 @@ int chario_claim_take(struct chario_node *node)
 		kfree(claim);
 		return ret;
 	}
-	ret = enter(claim, disk);
+	ret = enter(claim, disk, given_up);
 	if (ret)
 		leave(claim, disk);
 	else
@@ -242,15 +246,9 @@ void chario_claim_drop(struct chario_node *node)
 	leave(claim, node->disk);
 }
 
-/**
- * chario_claims_hold() - let all claims of a disk hold a block disk that is new
- * @disk: the disk
- *
- * Context: may sleep; under disk->node_lock.
- * Return: 0; EBUSY if somebody uses what is claimed; ENXIO; ENOMEM.
- */
-int chario_claims_hold(struct chario_disk *disk)
+static int hold_all(void *argument)
 {
+	struct chario_disk *disk = argument;
 	struct chario_claim *claim;
 	int ret = 0;
 
@@ -260,6 +258,18 @@ int chario_claims_hold(struct chario_disk *disk)
 	if (ret)
 		chario_claims_let_go(disk);
 	return ret;
+}
+
+/**
+ * chario_claims_hold() - let all claims of a disk hold a block disk that is new
+ * @disk: the disk
+ *
+ * Context: may sleep; not in work of chario_workqueue; under disk->node_lock.
+ * Return: 0; EBUSY if somebody uses what is claimed; ENXIO; ENOMEM.
+ */
+int chario_claims_hold(struct chario_disk *disk)
+{
+	return chario_workers_run(hold_all, disk);
 }
 
 /**

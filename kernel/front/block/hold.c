@@ -14,7 +14,6 @@
 #include <linux/blkdev.h>
 #include <linux/slab.h>
 
-#include "base/workers.h"
 #include "front/block/block.h"
 
 /**
@@ -209,40 +208,21 @@ int chario_hold_follow(struct chario_holding *holding, struct chario_disk *disk)
 }
 
 /**
- * struct taking - block devices are to be held
- * @holding: block devices of a claim
- * @disk: disk of the claim
- */
-struct taking {
-	struct chario_holding *holding;
-	struct chario_disk *disk;
-};
-
-static int take(void *argument)
-{
-	const struct taking *taking = argument;
-	int ret = chario_hold_follow(taking->holding, taking->disk);
-
-	if (ret)
-		chario_hold_drop(taking->holding, taking->disk);
-	return ret;
-}
-
-/**
  * chario_hold_take() - hold the block devices that a claim is to hold
  * @holding: block devices of the claim, none yet
  * @disk: disk of the claim, with a block disk
  *
- * The caller needs the rights to his node alone.
- *
- * Context: may sleep; under disk->node_lock.
+ * Context: may sleep; in a worker, so that who claims needs the rights to his node alone; under
+ * disk->node_lock.
  * Return: 0; EBUSY if somebody else holds one of them, ENXIO, ENOMEM: nothing is held then.
  */
 int chario_hold_take(struct chario_holding *holding, struct chario_disk *disk)
 {
-	struct taking taking = { .holding = holding, .disk = disk };
+	int ret = chario_hold_follow(holding, disk);
 
-	return chario_workers_run(take, &taking);
+	if (ret)
+		chario_hold_drop(holding, disk);
+	return ret;
 }
 
 /**

@@ -57,13 +57,38 @@ static blk_status_t end_note(struct request *rq, struct chario_block_request *no
 	return status;
 }
 
+/*
+ * The drive is being taken away, and has not answered a read however often it was sent.  A
+ * partition table is read by one read after another, and the removal of the block disk waits
+ * for the last of them: those that come end at once, and so do those that recovery takes back.
+ * What is still to be written is sent as ever.
+ */
+static noinline void end_reads(struct chario_tags *tags)
+{
+	struct chario_disk *disk;
+	unsigned long flags;
+
+	spin_lock_irqsave(&tags->lock, flags);
+	if (!tags->drive->is_silent) {
+		WRITE_ONCE(tags->drive->is_silent, true);
+		/* The obstacle stays for good, as of a disk that is lost. */
+		list_for_each_entry(disk, &tags->disks, block_node)
+			atomic_inc(&disk->obstacles);
+	}
+	spin_unlock_irqrestore(&tags->lock, flags);
+}
+
 /* End a request that has failed, or begin it again. */
 static noinline void block_fail(struct request *rq)
 {
 	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
+	const struct chario_disk *disk = rq->q->queuedata;
 
 	if (try_again(rq))
 		return;
+	if (note->error == -ETIMEDOUT && req_op(rq) == REQ_OP_READ &&
+	    READ_ONCE(disk->drive->leaves))
+		end_reads(disk->drive->tags);
 	blk_mq_end_request(rq, end_note(rq, note));
 }
 

@@ -30,20 +30,27 @@ static bool look(struct request *rq, void *data)
 	return !search->found;
 }
 
+/* Does nobody want to wait any more?  See chario_block_wait(). */
+static bool is_over(const bool *given_up)
+{
+	return given_up ? READ_ONCE(*given_up) : fatal_signal_pending(current);
+}
+
 /**
  * chario_block_wait() - wait until the device has no request of a kind
  * @tags: tags of the requests
  * @is_wanted: function that tells if a request is of that kind; the request may be ending,
  *	so its bios must not be looked at
  * @with: second argument of that function
+ * @given_up: true as soon as the wait is to end; NULL: a fatal signal ends it
  *
  * A request whose sending has begun is one that the device has.
  *
  * Context: may sleep.
- * Return: 0, or EINTR on a fatal signal.
+ * Return: 0, or EINTR if the wait has ended before.
  */
 int chario_block_wait(struct chario_tags *tags, chario_block_test *is_wanted,
-		      const void *with)
+		      const void *with, const bool *given_up)
 {
 	struct search search = { .is_wanted = is_wanted, .with = with };
 
@@ -52,7 +59,7 @@ int chario_block_wait(struct chario_tags *tags, chario_block_test *is_wanted,
 		blk_mq_tagset_busy_iter(&tags->set, look, &search);
 		if (!search.found)
 			return 0;
-		if (fatal_signal_pending(current))
+		if (is_over(given_up))
 			return -EINTR;
 		usleep_range(500, 1000);
 	}
@@ -85,7 +92,7 @@ int chario_block_wait_uncounted(struct chario_drive *drive)
 	if (drive->tags) {
 		list_for_each_entry(disk, &drive->tags->disks, block_node)
 			chario_compat_wait_dispatch(disk->block->queue);
-		ret = chario_block_wait(drive->tags, is_uncounted, NULL);
+		ret = chario_block_wait(drive->tags, is_uncounted, NULL, NULL);
 	}
 	mutex_unlock(&drive->block_lock);
 	return ret;

@@ -9,7 +9,7 @@ import pytest
 from bind_lab import PARTITION
 from block_side import PRELUDE, disable, enable, is_taken, noise, set_regions
 from disks import Programs, counters, folder, grown
-from rig import Rig
+from rig import WAITS_TO_UNBIND, Rig, unbinding
 from shared_guest import Setup
 from waiting import until
 
@@ -195,6 +195,22 @@ def test_nothing_old_comes_after_a_claim(rig: Rig, own: str, node: str, part: st
     )
 
 
+@pytest.mark.parametrize("when", ["before", "during"])
+def test_nothing_old_comes_from_a_partition_that_was_longer(rig: Rig, own: str, when: str) -> None:
+    """Nor is it in the way: what has been written to it, where a region is, is dropped although it ends before that."""
+    old, new, half = noise(rig.guest, 256), noise(rig.guest, 256, "/run/new"), 32 * MIB
+    short, long = (f"{PARTITION} resize {own}b 1 {START // 512} {size // 512}" for size in (half, half + MIB))
+    rig.guest.must(short)
+    set_regions(rig.guest, own, (1, START + half, half))
+    cached = f"{long} && dd if={old} of={own}b1 bs=64k oflag=seek_bytes seek={half} conv=notrunc status=none && {short}"
+    before, during = (cached, ":") if when == "before" else (":", cached)
+    rig.guest.must(
+        f"exec 6<>{own}b1 && {before} && exec 7<>{own}p1 && {during} && dd if={new} of={own}p1 bs=64k conv=fsync && "
+        f"exec 7>&- && {long} && sync && echo 3 >/proc/sys/vm/drop_caches && cmp -n 262144 {new} {own}p1",
+        timeout_s=CALL_LIMIT_S,
+    )
+
+
 MAPPED = """
 import mmap, sys
 region, block, place = sys.argv[1], os.open(sys.argv[2], os.O_RDWR), int(sys.argv[3])
@@ -314,6 +330,40 @@ def test_a_request_under_way_elsewhere_holds_nobody_up(rig: Rig) -> None:
     close(opener)
     faults.resume(guest, HOLDS)
     writer.wait().check()
+    rig.unbind(HOLDS)
+
+
+@pytest.mark.parametrize("end", ["resume", "unbind"])
+@pytest.mark.parametrize("kind", ["read", "write"], ids=["table", "pages"])
+def test_an_opener_is_killed_while_the_drive_is_silent(rig: Rig, kind: str, end: str) -> None:
+    """While a partition table is read, or pages are written: who opens ends at once; nothing stays of the claim."""
+    guest, disk = rig.guest, prepare(rig, HOLDS)
+    rig.set(disk, "deadline_ms", 200000)
+    keeper, before = holding(rig, f"{disk}b1" if kind == "write" else "/dev/null"), counters(guest, disk)
+    guest.must(f"[ {kind} = read ] || dd if=/dev/zero of={disk}b1 bs=4k count=1 status=none")
+    faults.hold(guest, HOLDS, event=f"{kind}_aio")
+    reader = guest.start(f"[ {kind} = write ] || blockdev --rereadpt {disk}b", timeout_s=CALL_LIMIT_S)
+    if kind == "write":
+        reader.wait()
+    else:
+        until(lambda: "read_commands" in grown(guest, disk, before), "the table is not read")
+    opener = guest.start(f"exec 5<>{disk}p1", timeout_s=CALL_LIMIT_S)
+    waits = f"cat /proc/$(pgrep -f 'exec 5<>{disk}p[1]')/stack | grep -q chario_open"
+    until(lambda: guest.run(waits).rc == 0, "nobody waits")
+    opener.kill()
+    until(lambda: opener.poll() is not None, "it is not to be killed")
+    if end == "unbind":
+        job = guest.start(unbinding(rig.address(HOLDS)), timeout_s=CALL_LIMIT_S)
+        until(lambda: guest.run(WAITS_TO_UNBIND).rc == 0, "the claim is not waited for")
+    faults.resume(guest, HOLDS)
+    reader.wait()
+    if end == "unbind":
+        job.wait().check()
+    else:
+        guest.must(f"exec 5<>{disk}p1 && dd if=/dev/zero of={disk}p1 bs=4k count=1 status=none")
+    close(keeper)
+    # An open file, or what is left of one, would keep the number.
+    assert rig.disk(HOLDS) == disk
     rig.unbind(HOLDS)
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Makes and removes a partition of a block device in the kernel alone, without a table on the disk.
+"""Makes, resizes and removes a partition of a block device in the kernel alone, without a table on the disk.
 
     partition.py add DEVICE NUMBER START SECTORS
+    partition.py resize DEVICE NUMBER START SECTORS
     partition.py delete DEVICE NUMBER
 
 It runs in a guest.  addpart and delpart of util-linux did this; Debian 13 has them no more.
@@ -14,7 +15,7 @@ import sys
 
 # <linux/blkpg.h>
 BLKPG = 0x1269
-OPERATIONS = {"add": 1, "delete": 2}
+OPERATIONS = {"add": 1, "delete": 2, "resize": 3}
 SECTOR_BYTES = 512
 
 

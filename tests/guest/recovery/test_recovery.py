@@ -193,6 +193,35 @@ def test_unbinding_while_the_link_is_down(rig: Rig) -> None:
     guest.must(f"head -c 4096 {rig.disk(0)} | tr -d n | cmp - /dev/null")
 
 
+def test_unbinding_while_a_partition_table_is_read(rig: Rig) -> None:
+    """A read that is not answered is sent as often as ever and is the last one; what is unwritten is still written."""
+    guest, mark, again = rig.guest, rig.guest.log_mark(), "resetting the controller"
+    disk = rig.disk(0)
+    block = enable(guest, disk)
+    for name, value in (("recovery_age_ms", 0), ("deadline_ms", 3000)):
+        rig.set(disk, name, value)
+    late = "until [ -e /run/go ]; do sleep 0.1; done && tr '\\0' n </dev/zero | dd bs=4k seek=9 count=1 >&5"
+    writer = guest.start(f"exec 5<>{block} && touch /run/open && {late} && rm /run/go && exec sleep 999")
+    rig.wait_file("/run/open")
+    faults.stall(guest, 0, bytes_per_s=1)
+    assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
+    reader = guest.start(f"blockdev --rereadpt {block}", timeout_s=CALL_LIMIT_S)
+    rig.wait_said(mark, again)
+    rig.touch("/run/go")
+    until(lambda: not guest.files.exists("/run/go"), "nothing is written to the page cache")
+    job = guest.start(unbinding(rig.address(0)), timeout_s=CALL_LIMIT_S)
+    until(lambda: guest.run(WAITS_TO_UNBIND).rc == 0, "nobody waits")
+    reader.wait()
+    faults.let_go(guest, 0)
+    job.wait().check()
+    # One read is sent four times, and so is the page that is written beside it; many parsers would read after it.
+    assert rig.said(mark).count(again) <= 16
+    writer.kill()
+    writer.wait()
+    rig.remove("/run/open")
+    guest.must(f"dd if={rig.disk(0)} bs=4k skip=9 count=1 | tr -d n | cmp - /dev/null")
+
+
 def test_a_drive_that_is_lost_behind_its_link_is_given_up(rig: Rig) -> None:
     """Its registers do not answer after the link has failed: the disk is dead, and calls end with EIO."""
     disk = rig.disk(0)
