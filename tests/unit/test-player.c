@@ -92,7 +92,7 @@ static void before(void)
 	clock_ns = BEGIN_NS;
 	naps = waits = faults = nr_taken = last_record = last_wait = last_fault = 0;
 	at_wait = NULL;
-	rig_begin(RIG_BYTES, true);
+	rig_begin_usual();
 	player = (struct chario_player){
 		.size = sizeof(player),
 		.take = take,
@@ -206,10 +206,7 @@ TEST(test_missing, "records that are missing count")
 	EQUAL(begin(20), 0);
 	EQUAL(chario_stream_lose(rig.stream, 3, 0), 0);
 	EQUAL(rig_close(), 0);
-	rig.disk->faults.bad[0] = (struct log_place){
-		.offset = lab_area_offset(rig.store) + RIG_SEGMENT,
-		.bytes = 4096,
-	};
+	rig_spoil(RIG_SEGMENT, 4096);
 	EQUAL(run(), 0);
 	CHECK(player.records < 20);
 	EQUAL(player.records + player.missing, 23);

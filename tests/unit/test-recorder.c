@@ -50,26 +50,19 @@ TEST(test_part, "a record that has begun is ended in time")
 	EQUAL(rig.status.bytes, 4);
 }
 
-static void hold_disk(bool hold)
-{
-	uint64_t from = lab_area_offset(rig.store);
-
-	log_disk_hold(rig.disk, hold ? from : 0, hold ? from + RIG_BYTES : 0);
-}
-
 static int stop_at_wait(const struct chario_recorder *now, void *data)
 {
 	calls++;
 	if (!now->waits && !now->gaps)
 		return 0;
-	hold_disk(false);
+	rig_hold(0);
 	return STOPPED;
 }
 
 /* With all buffers on their way the source waits, or is read and not recorded. */
 TEST(test_pressure, "without room the source waits")
 {
-	hold_disk(true);
+	rig_hold(RIG_BYTES);
 	recorder.progress = stop_at_wait;
 	EQUAL(give(0, 60), 0);
 	ENDS(STOPPED, CHARIO_RECORDER_STOPPED);
@@ -84,7 +77,7 @@ TEST(test_pressure, "without room the source waits")
 
 TEST(test_drop, "or what it gives is lost and counted")
 {
-	hold_disk(true);
+	rig_hold(RIG_BYTES);
 	recorder.progress = stop_at_wait;
 	recorder.flags = CHARIO_RECORDER_DROP;
 	EQUAL(give(0, 60), 0);

@@ -17,52 +17,30 @@
 
 static int record_all(unsigned int flags, uint64_t from, uint64_t to)
 {
-	struct chario_stream_options options = rig_small;
-
-	options.flags = flags;
-	return rig_open(&options) ?: rig_record(from, to, RECORD_BYTES);
+	return rig_open_as(flags) ?: rig_record(from, to, RECORD_BYTES);
 }
 
 /* The drive cannot read a block, until that is healed. */
 static void spoil(uint64_t segment, uint64_t block)
 {
-	rig.disk->faults.bad[0] = (struct log_place){
-		.offset = lab_area_offset(rig.store) + segment * RIG_SEGMENT + block * 4096,
-		.bytes = 4096,
-	};
-	rig.disk->faults.error = -EIO;
-}
-
-static void spoil_all(uint64_t from, uint64_t segments)
-{
-	spoil(from, 0);
-	rig.disk->faults.bad[0].bytes = segments * RIG_SEGMENT;
+	rig_spoil(segment * RIG_SEGMENT + block * 4096, 4096);
 }
 
 static void wipe(uint64_t from, uint64_t segments)
 {
-	memset(rig.disk->image + lab_area_offset(rig.store) + from * RIG_SEGMENT, 0,
-	       segments * RIG_SEGMENT);
+	memset(rig_place(from * RIG_SEGMENT), 0, segments * RIG_SEGMENT);
 }
 
 /* Leave the recording as if its program had been killed when all was durable. */
 static void stop_without_end(void)
 {
-	unsigned char *image = malloc(rig.disk->bytes);
-
 	EQUAL(rig_wait(), 0);
-	memcpy(image, rig.disk->image, rig.disk->bytes);
-	EQUAL(rig_close(), 0);
-	memcpy(rig.disk->image, image, rig.disk->bytes);
-	free(image);
-	chario_store_close(rig.store);
-	rig.store = lab_open_store(rig.disk);
+	EQUAL(rig_cut(), 0);
 }
 
 /* Records that are read, and those that are missing between and behind them. */
 static void count(uint64_t *there, uint64_t *missing)
 {
-	struct chario_recording recording;
 	uint64_t next = 0;
 
 	*there = *missing = 0;
@@ -73,8 +51,8 @@ static void count(uint64_t *there, uint64_t *missing)
 		next = rig.record.sequence + 1;
 		++*there;
 	}
-	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
-	EQUAL(recording.next_record, next);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.next_record, next);
 	*missing += rig.record.missing;
 	rig_close_reader();
 }
@@ -111,11 +89,9 @@ TEST(test_without_checksums, "without checksums it costs its batch")
 
 static void check_unreadable(uint64_t segments)
 {
-	struct chario_recording recording = { 0 };
-
 	EQUAL(rig_open_reader(), 0);
-	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
-	EQUAL(recording.unreadable_segments, segments);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.unreadable_segments, segments);
 	rig_close_reader();
 }
 
@@ -213,7 +189,7 @@ static void pass_unreadable(unsigned int flags)
 	EQUAL(rig_open(&options), 0);
 	EQUAL(rig_record(0, 2 * IN_SEGMENT, RECORD_BYTES), 0);
 	stop_without_end();
-	spoil_all(2, 20);
+	rig_spoil(2 * RIG_SEGMENT, 20 * RIG_SEGMENT);
 	options.flags = CHARIO_STREAM_APPEND;
 	EQUAL(rig_open(&options), 0);
 	log_disk_record(rig.disk);
@@ -256,7 +232,7 @@ static void hide(unsigned int flags, uint64_t first, bool is_closed, bool is_wip
 		count(&there, &missing);
 		EQUAL(missing, 8 * IN_SEGMENT);
 	} else {
-		spoil_all(6, 8);
+		rig_spoil(6 * RIG_SEGMENT, 8 * RIG_SEGMENT);
 	}
 	go_on_and_stop(&sequence);
 	count(&there, &missing);
@@ -307,13 +283,11 @@ TEST(test_end_that_cannot_be, "an end that cannot be is not believed")
 /* There is no room for the word that it has ended. */
 TEST(test_full, "a recording that fills its area can be closed")
 {
-	struct chario_recording recording;
-
 	EQUAL(record_all(0, 0, 0), 0);
 	fill_area();
 	EQUAL(rig_read_back(), 0);
-	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
-	EQUAL(recording.ended, 1);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.ended, 1);
 }
 
 TEST_MAIN(rig_begin_usual, rig_end)
