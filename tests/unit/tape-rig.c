@@ -141,8 +141,7 @@ void rig_hold(uint64_t bytes)
 
 void rig_spoil(uint64_t offset, uint64_t bytes)
 {
-	rig.disk->faults.bad[0] =
-		(struct log_place){ lab_area_offset(rig.store) + offset, bytes };
+	rig.disk->faults.bad[0] = (struct log_place){ lab_area_offset(rig.store) + offset, bytes };
 }
 
 bool rig_is_next(uint64_t sequence)
