@@ -4,15 +4,12 @@
  * children, of nobody while it is made.
  */
 #include <signal.h>
-#include <sys/wait.h>
 
 #include <chario/area.h>
-#include <chario/check.h>
 #include <chario/stream.h>
 #include <chario/view.h>
 
 #include "store-file.h"
-#include "store/inner.h"
 #include "system/sys.h"
 #include "tap.h"
 
@@ -21,26 +18,6 @@
 static void make_store(void)
 {
 	make_file_store(FILE_BYTES);
-}
-
-static bool ends_well(pid_t pid)
-{
-	int status;
-
-	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
-}
-
-static bool table_is_locked(int fd)
-{
-	if (chario_lock_try(fd, STORE_LOCK_TABLE, true))
-		return true;
-	chario_lock_drop(fd, STORE_LOCK_TABLE);
-	return false;
-}
-
-static int let_finding_pass(const struct chario_finding *finding, void *data)
-{
-	return 0;
 }
 
 /* A store that is being made looks like one that has lost all. */
@@ -96,7 +73,7 @@ TEST(a_store_is_of_its_process, "a store is of its process, not of its children"
 		use_of_parent(store, area);
 	CHECK(ends_well(child));
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	CHECK(table_is_locked(fd));
+	CHECK(!is_free(fd, STORE_LOCK_TABLE));
 	close(fd);
 	chario_change_end(store);
 	EQUAL(chario_area_read(area, &byte, 1, 0), 1);
