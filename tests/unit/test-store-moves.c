@@ -28,20 +28,6 @@ static unsigned char byte_at(char name, size_t at)
 	return (unsigned char)(name + (char)(at / 7) + (char)(at >> 12));
 }
 
-static int move_bytes(const char *name, unsigned char *memory, size_t bytes, int flags)
-{
-	struct chario_area *area;
-	int err = chario_area_open(store, name, flags, &area);
-	ssize_t moved;
-
-	if (err)
-		return err;
-	moved = flags == O_RDWR ? chario_area_write(area, memory, bytes, 0) :
-				  chario_area_read(area, memory, bytes, 0);
-	chario_area_close(area);
-	return moved == (ssize_t)bytes ? 0 : -EIO;
-}
-
 /* An area that is filled, so that it is known again. */
 static int make_filled(const char *name, size_t bytes)
 {
@@ -50,8 +36,7 @@ static int make_filled(const char *name, size_t bytes)
 
 	for (size_t i = 0; i < bytes; i++)
 		memory[i] = byte_at(*name, i);
-	if (!err)
-		err = move_bytes(name, memory, bytes, O_RDWR);
+	err = err ?: rig_move(store, name, O_RDWR, memory, bytes, 0);
 	free(memory);
 	return err;
 }
@@ -60,7 +45,7 @@ static int make_filled(const char *name, size_t bytes)
 static bool is_whole(const char *name, char made_as, size_t bytes)
 {
 	unsigned char *memory = malloc(bytes);
-	bool same = !move_bytes(name, memory, bytes, O_RDONLY);
+	bool same = !rig_move(store, name, O_RDONLY, memory, bytes, 0);
 
 	for (size_t i = 0; i < bytes && same; i++)
 		same = memory[i] == byte_at(made_as, i);
@@ -254,7 +239,6 @@ TEST(open_areas_stay, "open areas stay where they are")
 TEST(halves_are_one_area, "two pieces are one area")
 {
 	unsigned char memory[20000];
-	struct chario_area *area;
 
 	EQUAL(make_filled("a", 8192), 0);
 	EQUAL(make_filled("b", 60000), 0);
@@ -263,9 +247,7 @@ TEST(halves_are_one_area, "two pieces are one area")
 		return;
 	for (size_t i = 0; i < sizeof(memory); i++)
 		memory[i] = byte_at('x', i);
-	EQUAL(chario_area_open(store, "b", O_RDWR, &area), 0);
-	EQUAL(chario_area_write(area, memory, sizeof(memory), 0), (ssize_t)sizeof(memory));
-	chario_area_close(area);
+	EQUAL(rig_move(store, "b", O_RDWR, memory, sizeof(memory), 0), 0);
 	CHECK(is_whole("b", 'x', sizeof(memory)));
 	EQUAL(chario_store_resize(store, "b", 70000), 0);
 	EQUAL(info_of("b").flags, 0);
