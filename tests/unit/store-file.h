@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chario/check.h>
@@ -47,13 +46,6 @@ static inline int let_finding_pass(const struct chario_finding *finding, void *d
 	(void)finding;
 	(void)data;
 	return 0;
-}
-
-static inline bool ends_well(pid_t pid)
-{
-	int status;
-
-	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
 /* Whether nobody has a lock that excludes one of this file. */

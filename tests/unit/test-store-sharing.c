@@ -51,6 +51,13 @@ static pid_t start(void (*run)(unsigned int number), unsigned int number)
 	return pid;
 }
 
+static bool ends_well(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
 /* what is left */
 
 static int show_finding(const struct chario_finding *finding, void *data)
