@@ -361,10 +361,4 @@ TEST(test_bad_arguments, "unknown flags and short structs")
 	check_untouched();
 }
 
-static void begin(void)
-{
-	fake_begin();
-	fake_usual_drive();
-}
-
-TEST_MAIN(begin, fake_end)
+TEST_MAIN(fake_begin_usual, fake_end)

@@ -207,8 +207,7 @@ static void begin(void)
 	struct chario_bind_result result;
 	struct chario_drive drive;
 
-	fake_begin();
-	fake_usual_drive();
+	fake_begin_usual();
 	if (chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive)) ||
 	    chario_bind(&drive, 0, &result, sizeof(result)))
 		printf("Bail out! the fake drive cannot be bound\n");

@@ -39,37 +39,37 @@ static void stop_without_end(void)
 }
 
 /* Records that are read, and those that are missing between and behind them. */
-static void count(uint64_t *there, uint64_t *missing)
+static uint64_t there, missing;
+
+static void count(void)
 {
 	uint64_t next = 0;
 
-	*there = *missing = 0;
+	there = missing = 0;
 	EQUAL(rig_open_reader(), 0);
 	while (!rig_next()) {
 		CHECK(lab_is(rig.record.memory, rig.record.bytes, rig.record.sequence));
-		*missing += rig.record.missing;
+		missing += rig.record.missing;
 		next = rig.record.sequence + 1;
-		++*there;
+		there++;
 	}
 	EQUAL(rig_get_recording(), 0);
 	EQUAL(rig.recording.next_record, next);
-	*missing += rig.record.missing;
+	missing += rig.record.missing;
 	rig_close_reader();
 }
 
 TEST(test_others_are_read, "one block costs its records only")
 {
-	uint64_t there, missing;
-
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	EQUAL(rig_close(), 0);
 	spoil(1, 1);
-	count(&there, &missing);
+	count();
 	EQUAL(missing, IN_SEGMENT - IN_BLOCK);
 	EQUAL(there + missing, RECORDS);
 	/* Without its first block nobody knows what a segment has. */
 	spoil(1, 0);
-	count(&there, &missing);
+	count();
 	EQUAL(missing, IN_SEGMENT);
 	EQUAL(there + missing, RECORDS);
 }
@@ -77,12 +77,10 @@ TEST(test_others_are_read, "one block costs its records only")
 /* Without checksums nobody knows which of the others are whole. */
 TEST(test_without_checksums, "without checksums it costs its batch")
 {
-	uint64_t there, missing;
-
 	EQUAL(record_all(CHARIO_STREAM_NO_CRC, 0, RECORDS), 0);
 	EQUAL(rig_close(), 0);
 	spoil(1, 1);
-	count(&there, &missing);
+	count();
 	EQUAL(missing, IN_SEGMENT);
 	EQUAL(there + missing, RECORDS);
 }
@@ -98,14 +96,12 @@ static void check_unreadable(uint64_t segments)
 /* Go on with a number while a block cannot be read, and read when it can be. */
 static void go_on(uint64_t segment, uint64_t block, uint64_t records, uint64_t next)
 {
-	uint64_t there, missing;
-
 	spoil(segment, block);
 	check_unreadable(next > records || block);
 	EQUAL(record_all(CHARIO_STREAM_APPEND, next, next + 1), 0);
 	EQUAL(rig_close(), 0);
 	log_disk_heal(rig.disk);
-	count(&there, &missing);
+	count();
 	EQUAL(there, records + 1);
 	EQUAL(missing, next - records);
 	check_unreadable(0);
@@ -166,8 +162,6 @@ static uint64_t fill_area(void)
 /* What may be in the last place of an area is not written over either. */
 TEST(test_last_place, "nor over the last place of an area")
 {
-	uint64_t there, missing;
-
 	EQUAL(record_all(0, 0, 0), 0);
 	EQUAL(fill_area(), RIG_SLOTS * IN_SEGMENT);
 	stop_without_end();
@@ -175,7 +169,7 @@ TEST(test_last_place, "nor over the last place of an area")
 	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 1), -ENOSPC);
 	EQUAL(rig_close(), 0);
 	log_disk_heal(rig.disk);
-	count(&there, &missing);
+	count();
 	EQUAL(there, RIG_SLOTS * IN_SEGMENT);
 }
 
@@ -219,7 +213,7 @@ static void go_on_and_stop(uint64_t *sequence)
  */
 static void hide(unsigned int flags, uint64_t first, bool is_closed, bool is_wiped)
 {
-	uint64_t sequence = (first + 15) * IN_SEGMENT, there, missing;
+	uint64_t sequence = (first + 15) * IN_SEGMENT;
 
 	EQUAL(record_all(flags, 0, sequence), 0);
 	if (is_closed)
@@ -229,19 +223,19 @@ static void hide(unsigned int flags, uint64_t first, bool is_closed, bool is_wip
 	if (is_wiped) {
 		wipe(6, 8);
 		wipe(15, 1);
-		count(&there, &missing);
+		count();
 		EQUAL(missing, 8 * IN_SEGMENT);
 	} else {
 		rig_spoil(6 * RIG_SEGMENT, 8 * RIG_SEGMENT);
 	}
 	go_on_and_stop(&sequence);
-	count(&there, &missing);
+	count();
 	EQUAL(missing, 8 * IN_SEGMENT);
 	go_on_and_stop(&sequence);
 	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0), 0);
 	EQUAL(rig_close(), 0);
 	log_disk_heal(rig.disk);
-	count(&there, &missing);
+	count();
 	EQUAL(missing, is_wiped ? 8 * IN_SEGMENT : 0);
 	EQUAL(rig.record.sequence, sequence);
 	CHECK(first || there + missing == sequence);
