@@ -237,8 +237,10 @@ static bool is_place_right(uint64_t goal_ns)
 /* Have a recording look like one of the first release, which had no times in its batches. */
 static void forget_times(void)
 {
+	unsigned char *area = rig_place(0);
+
 	for (uint64_t at = 0; at < BYTES; at += CHARIO_DISK_BLOCK) {
-		struct chario_disk_batch *batch = (void *)rig_place(at);
+		struct chario_disk_batch *batch = (void *)(area + at);
 
 		if (batch->magic != CHARIO_DISK_BATCH_MAGIC)
 			continue;
