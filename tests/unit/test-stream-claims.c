@@ -248,9 +248,11 @@ TEST(test_no_memory, "a submission that was refused is made again")
 /* Open the recording only if its area has nothing to lose, and see whether it can be removed. */
 static void check_unused(int should)
 {
+	struct chario_stream_options options = rig_small;
 	struct chario_area_info area;
 
-	EQUAL(rig_open_as(CHARIO_STREAM_EXCL), should);
+	options.flags = CHARIO_STREAM_EXCL;
+	EQUAL(rig_open(&options), should);
 	EQUAL(rig_close(), 0);
 	EQUAL(chario_store_find(rig.store, LAB_AREA, &area, sizeof(area)), 0);
 	EQUAL(chario_stream_remove_unused(rig.store, LAB_AREA, area.id + 1), -ENOENT);
