@@ -39,23 +39,23 @@ static void stop_without_end(void)
 }
 
 /* Records that are read, and those that are missing between and behind them. */
-static uint64_t there, missing;
+static uint64_t nr_there, nr_missing;
 
 static void count(void)
 {
 	uint64_t next = 0;
 
-	there = missing = 0;
+	nr_there = nr_missing = 0;
 	EQUAL(rig_open_reader(), 0);
 	while (!rig_next()) {
 		CHECK(lab_is(rig.record.memory, rig.record.bytes, rig.record.sequence));
-		missing += rig.record.missing;
+		nr_missing += rig.record.missing;
 		next = rig.record.sequence + 1;
-		there++;
+		nr_there++;
 	}
 	EQUAL(rig_get_recording(), 0);
 	EQUAL(rig.recording.next_record, next);
-	missing += rig.record.missing;
+	nr_missing += rig.record.missing;
 	rig_close_reader();
 }
 
@@ -65,13 +65,13 @@ TEST(test_others_are_read, "one block costs its records only")
 	EQUAL(rig_close(), 0);
 	spoil(1, 1);
 	count();
-	EQUAL(missing, IN_SEGMENT - IN_BLOCK);
-	EQUAL(there + missing, RECORDS);
+	EQUAL(nr_missing, IN_SEGMENT - IN_BLOCK);
+	EQUAL(nr_there + nr_missing, RECORDS);
 	/* Without its first block nobody knows what a segment has. */
 	spoil(1, 0);
 	count();
-	EQUAL(missing, IN_SEGMENT);
-	EQUAL(there + missing, RECORDS);
+	EQUAL(nr_missing, IN_SEGMENT);
+	EQUAL(nr_there + nr_missing, RECORDS);
 }
 
 /* Without checksums nobody knows which of the others are whole. */
@@ -81,8 +81,8 @@ TEST(test_without_checksums, "without checksums it costs its batch")
 	EQUAL(rig_close(), 0);
 	spoil(1, 1);
 	count();
-	EQUAL(missing, IN_SEGMENT);
-	EQUAL(there + missing, RECORDS);
+	EQUAL(nr_missing, IN_SEGMENT);
+	EQUAL(nr_there + nr_missing, RECORDS);
 }
 
 static void check_unreadable(uint64_t segments)
@@ -102,8 +102,8 @@ static void go_on(uint64_t segment, uint64_t block, uint64_t records, uint64_t n
 	EQUAL(rig_close(), 0);
 	log_disk_heal(rig.disk);
 	count();
-	EQUAL(there, records + 1);
-	EQUAL(missing, next - records);
+	EQUAL(nr_there, records + 1);
+	EQUAL(nr_missing, next - records);
 	check_unreadable(0);
 }
 
@@ -170,7 +170,7 @@ TEST(test_last_place, "nor over the last place of an area")
 	EQUAL(rig_close(), 0);
 	log_disk_heal(rig.disk);
 	count();
-	EQUAL(there, RIG_SLOTS * IN_SEGMENT);
+	EQUAL(nr_there, RIG_SLOTS * IN_SEGMENT);
 }
 
 /* The other places behind the head are free, or hold what is older. */
@@ -224,21 +224,21 @@ static void hide(unsigned int flags, uint64_t first, bool is_closed, bool is_wip
 		wipe(6, 8);
 		wipe(15, 1);
 		count();
-		EQUAL(missing, 8 * IN_SEGMENT);
+		EQUAL(nr_missing, 8 * IN_SEGMENT);
 	} else {
 		rig_spoil(6 * RIG_SEGMENT, 8 * RIG_SEGMENT);
 	}
 	go_on_and_stop(&sequence);
 	count();
-	EQUAL(missing, 8 * IN_SEGMENT);
+	EQUAL(nr_missing, 8 * IN_SEGMENT);
 	go_on_and_stop(&sequence);
 	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0), 0);
 	EQUAL(rig_close(), 0);
 	log_disk_heal(rig.disk);
 	count();
-	EQUAL(missing, is_wiped ? 8 * IN_SEGMENT : 0);
+	EQUAL(nr_missing, is_wiped ? 8 * IN_SEGMENT : 0);
 	EQUAL(rig.record.sequence, sequence);
-	CHECK(first || there + missing == sequence);
+	CHECK(first || nr_there + nr_missing == sequence);
 }
 
 TEST(test_hidden, "no damage hides what is behind it, from readers or who goes on")
