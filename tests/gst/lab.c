@@ -126,6 +126,13 @@ gboolean run_once(GstElement *pipeline)
 	return change(pipeline, GST_STATE_NULL) == GST_STATE_CHANGE_SUCCESS && ended;
 }
 
+GstElement *recorder(int pictures, const char *settings)
+{
+	return make("videotestsrc name=in num-buffers=%d ! " RAW
+		    " ! chariosink name=sink store=%s area=a %s",
+		    pictures, image, settings);
+}
+
 GstMessageType record(guint frames, const char *encoder, const char *settings)
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=%u ! " RAW
@@ -146,6 +153,15 @@ GstElement *play(struct seen *seen, const char *settings)
 	memset(seen, 0, sizeof(*seen));
 	watch(pipeline, seen);
 	return pipeline;
+}
+
+GstMessageType play_all(struct seen *seen, guint *warned)
+{
+	GstElement *pipeline = play(seen, "");
+	GstMessageType type = run(pipeline, NULL, warned);
+
+	drop(pipeline);
+	return type;
 }
 
 guint count_pictures(void)

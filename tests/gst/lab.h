@@ -8,7 +8,7 @@
 #include <gst/gst.h>
 
 #define MIB   (1ULL << 20)
-#define AREA  (32 * MIB)
+#define SIZE  "size=33554432"
 #define RAW   "video/x-raw,format=I420,width=160,height=120,framerate=30/1"
 #define FRAME (160 * 120 * 3 / 2)
 
@@ -49,11 +49,17 @@ GstStateChangeReturn change(GstElement *pipeline, GstState state);
 /* Play to the end of the stream, then go to NULL.  Returns FALSE after an error. */
 gboolean run_once(GstElement *pipeline);
 
+/* A pipeline that records so many pictures with the element "sink"; -1 for no end of them. */
+GstElement *recorder(int pictures, const char *settings);
+
 /* A recording of so many pictures; its end is that of the pipeline. */
 GstMessageType record(guint frames, const char *encoder, const char *settings);
 
 /* A pipeline that gives a recording back to @seen. */
 GstElement *play(struct seen *seen, const char *settings);
+
+/* The end of a pipeline that gives all of a recording back; counts warnings. */
+GstMessageType play_all(struct seen *seen, guint *warned);
 
 /* Returns the number of pictures in the area "a", or G_MAXUINT if they cannot be played. */
 guint count_pictures(void);

@@ -26,9 +26,7 @@ int madvise(void *memory, size_t bytes, int advice)
 /* Stopping before the first picture loses nothing, so that start is not refused. */
 TEST(test_a_restart_is_refused, "a restart does not overwrite a recording")
 {
-	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
-				    " ! chariosink name=sink store=%s area=a size=%llu",
-				    image, AREA);
+	GstElement *pipeline = recorder(10, SIZE);
 
 	EQUAL(change(pipeline, GST_STATE_PAUSED), GST_STATE_CHANGE_SUCCESS);
 	EQUAL(change(pipeline, GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
@@ -41,9 +39,7 @@ TEST(test_a_restart_is_refused, "a restart does not overwrite a recording")
 /* The area is full after about 60 pictures. */
 TEST(test_a_restart_after_an_error_is_refused, "a restart after an error does neither")
 {
-	GstElement *pipeline = make("videotestsrc ! " RAW
-				    " ! chariosink name=sink store=%s area=a size=%llu",
-				    image, 2 * MIB);
+	GstElement *pipeline = recorder(-1, "size=2097152");
 	guint count;
 
 	CHECK(!run_once(pipeline));
@@ -65,9 +61,7 @@ static gboolean play_a_second(GstElement *pipeline)
 /* A flush after the end of the stream does not end the recording. */
 TEST(test_an_end_and_a_flush, "a recording goes on after an end and a flush")
 {
-	GstElement *pipeline = make("videotestsrc ! " RAW
-				    " ! chariosink name=sink store=%s area=a size=%llu",
-				    image, AREA);
+	GstElement *pipeline = recorder(-1, SIZE);
 
 	EQUAL(change(pipeline, GST_STATE_PAUSED), GST_STATE_CHANGE_SUCCESS);
 	for (guint round = 0; round < 3; round++)
@@ -101,15 +95,12 @@ TEST(test_another_area, "the area changes between recordings only")
 /* Returns the warnings of a recording of ten pictures, or -1 if it failed. */
 static int record_in(size_t bytes, const char *settings)
 {
-	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
-				    " ! chariosink store=%s area=a size=%llu %s",
-				    image, AREA, settings);
+	GstElement *pipeline = recorder(10, settings);
 	guint warned = 0;
 	GstMessageType type;
 
 	memory_bytes = bytes;
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	type = finish(pipeline, NULL, &warned);
+	type = run(pipeline, NULL, &warned);
 	memory_bytes = 0;
 	drop(pipeline);
 	return type == GST_MESSAGE_EOS ? (int)warned : -1;
@@ -118,16 +109,16 @@ static int record_in(size_t bytes, const char *settings)
 /* Eight buffers of 2 MiB are usual.  An area that was created for nothing is gone again. */
 TEST(test_little_memory, "buffers fit into the memory that there is")
 {
-	EQUAL(record_in(MIB, "segment-bytes=1048576"), -1);
+	EQUAL(record_in(MIB, SIZE " segment-bytes=1048576"), -1);
 	EQUAL(count_pictures(), G_MAXUINT);
-	EQUAL(record_in(2 * MIB, "segment-bytes=1048576 buffers=3"), -1);
+	EQUAL(record_in(2 * MIB, SIZE " segment-bytes=1048576 buffers=3"), -1);
 	EQUAL(count_pictures(), G_MAXUINT);
-	EQUAL(record_in(2 * MIB, "segment-bytes=1048576"), 1);
-	EQUAL(record_in(16 * MIB, "force=true"), 0);
-	EQUAL(record_in(15 * MIB, "append=true"), 1);
-	EQUAL(record_in(3 * MIB, "append=true"), -1);
+	EQUAL(record_in(2 * MIB, SIZE " segment-bytes=1048576"), 1);
+	EQUAL(record_in(16 * MIB, SIZE " force=true"), 0);
+	EQUAL(record_in(15 * MIB, SIZE " append=true"), 1);
+	EQUAL(record_in(3 * MIB, SIZE " append=true"), -1);
 	EQUAL(count_pictures(), 20);
-	EQUAL(record_in(MIB, "force=true"), 1);
+	EQUAL(record_in(MIB, SIZE " force=true"), 1);
 	EQUAL(count_pictures(), 10);
 }
 

@@ -86,9 +86,9 @@ static void go_on(void)
 static GstElement *record_at_a_stalled_disk(guint segment_bytes, guint records)
 {
 	GstElement *pipeline = make("videotestsrc name=in num-buffers=300 ! " RAW
-				    " ! chariosink name=sink store=%s area=a size=%llu ring=true"
-				    " segment-bytes=%u buffers=2",
-				    image, AREA, segment_bytes);
+				    " ! chariosink name=sink store=%s area=a " SIZE
+				    " ring=true segment-bytes=%u buffers=2",
+				    image, segment_bytes);
 
 	/* Until then the area is made, and nothing is recorded. */
 	change(pipeline, GST_STATE_PAUSED);
@@ -110,10 +110,7 @@ static GstElement *record_at_a_stalled_disk(guint segment_bytes, guint records)
 
 TEST(test_an_end_survives_a_pause, "an end of stream survives a pause")
 {
-	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
-				    " ! chariosink name=sink store=%s area=a size=%llu"
-				    " durability=flush flush-ms=3600000",
-				    image, AREA);
+	GstElement *pipeline = recorder(10, SIZE " durability=flush flush-ms=3600000");
 
 	change(pipeline, GST_STATE_PAUSED);
 	stall(&flushes_stall);
@@ -160,10 +157,7 @@ TEST(test_a_pause_in_a_long_record, "a pause in a record of several segments")
  */
 TEST(test_long_records_at_a_slow_disk, "records of several segments at a slow disk")
 {
-	GstElement *pipeline = make("videotestsrc num-buffers=8 ! " RAW
-				    " ! chariosink name=sink store=%s area=a size=1048576"
-				    " segment-bytes=16384 buffers=2",
-				    image);
+	GstElement *pipeline = recorder(8, "size=1048576 segment-bytes=16384 buffers=2");
 	struct seen seen;
 
 	busy_us = 60000;
@@ -173,11 +167,9 @@ TEST(test_long_records_at_a_slow_disk, "records of several segments at a slow di
 	EQUAL(counter(pipeline, "lost"), 0);
 	drop(pipeline);
 	busy_us = 0;
-	pipeline = play(&seen, "");
-	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(play_all(&seen, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 8);
 	EQUAL(seen.discont, 0);
-	drop(pipeline);
 }
 
 /* All pictures from the seek on are there, none twice. */
@@ -191,11 +183,9 @@ TEST(test_a_flush_at_a_stalled_disk, "a flush while the disk stalls")
 	go_on();
 	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	drop(pipeline);
-	pipeline = play(&seen, "");
-	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(play_all(&seen, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.first_pts, 0);
 	CHECK(seen.count > 150 && seen.count <= 300);
-	drop(pipeline);
 }
 
 static guint open_files(void)
@@ -211,16 +201,14 @@ static guint open_files(void)
 
 TEST(test_elements_are_used_again, "elements are used again")
 {
-	GstElement *recorder = make("videotestsrc num-buffers=10 ! " RAW
-				    " ! chariosink name=sink store=%s area=a size=%llu force=true",
-				    image, AREA);
+	GstElement *ten = recorder(10, SIZE " force=true");
 	struct seen seen;
 	GstElement *player = play(&seen, "");
 	guint files = 0;
 
 	for (guint round = 0; round < 20; round++) {
-		CHECK(run_once(recorder));
-		EQUAL(counter(recorder, "records"), 12);
+		CHECK(run_once(ten));
+		EQUAL(counter(ten, "records"), 12);
 		memset(&seen, 0, sizeof(seen));
 		CHECK(run_once(player));
 		EQUAL(seen.count, 10);
@@ -228,15 +216,13 @@ TEST(test_elements_are_used_again, "elements are used again")
 		files = files ? files : open_files();
 		EQUAL(open_files(), files);
 	}
-	drop(recorder);
+	drop(ten);
 	drop(player);
 }
 
 TEST(test_nobody_goes_back, "muxers are told that nobody goes back")
 {
-	GstElement *pipeline = make("videotestsrc num-buffers=1 ! " RAW
-				    " ! chariosink name=sink store=%s area=a size=%llu",
-				    image, AREA);
+	GstElement *pipeline = recorder(1, SIZE);
 	GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
 	GstPad *pad = gst_element_get_static_pad(sink, "sink");
 	GstQuery *query = gst_query_new_seeking(GST_FORMAT_BYTES);
@@ -266,9 +252,7 @@ static pid_t fork_child(void)
 
 TEST(test_an_end_beside_a_child, "an end while a child has all descriptors")
 {
-	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
-				    " ! chariosink name=sink store=%s area=a size=%llu",
-				    image, AREA);
+	GstElement *pipeline = recorder(10, SIZE);
 	pid_t child;
 
 	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);

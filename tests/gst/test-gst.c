@@ -12,9 +12,7 @@
 
 TEST(test_counters, "a sink counts, and its end is durable")
 {
-	GstElement *pipeline = make("videotestsrc num-buffers=30 ! " RAW
-				    " ! chariosink name=sink store=%s area=a size=%llu",
-				    image, AREA);
+	GstElement *pipeline = recorder(30, SIZE);
 
 	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
 	/* Caps, segment, pictures; the end is told when all is durable. */
@@ -30,10 +28,7 @@ TEST(test_counters, "a sink counts, and its end is durable")
 /* A picture needs more segments than there are buffers: without waiting, none fits. */
 TEST(test_what_is_dropped_is_told, "what is dropped is counted and told")
 {
-	GstElement *pipeline = make("videotestsrc num-buffers=30 ! " RAW
-				    " ! chariosink name=sink store=%s area=a size=%llu"
-				    " segment-bytes=8192 buffers=2 drop=true",
-				    image, AREA);
+	GstElement *pipeline = recorder(30, SIZE " segment-bytes=8192 buffers=2 drop=true");
 	struct seen seen;
 	guint told = 0;
 
@@ -41,10 +36,8 @@ TEST(test_what_is_dropped_is_told, "what is dropped is counted and told")
 	EQUAL(counter(pipeline, "lost"), 30);
 	CHECK(told >= 1);
 	drop(pipeline);
-	pipeline = play(&seen, "");
-	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(play_all(&seen, NULL), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 0);
-	drop(pipeline);
 }
 
 static int lose(guint64 records)
@@ -72,23 +65,19 @@ TEST(test_a_gap_is_told, "a gap is a warning and a flag")
 {
 	struct seen seen;
 	guint warned = 0;
-	GstElement *pipeline;
 
-	EQUAL(record(10, "identity", "size=33554432"), GST_MESSAGE_EOS);
+	EQUAL(record(10, "identity", SIZE), GST_MESSAGE_EOS);
 	EQUAL(lose(5), 0);
 	EQUAL(record(10, "identity", "append=true"), GST_MESSAGE_EOS);
-	pipeline = play(&seen, "");
-	EQUAL(run(pipeline, NULL, &warned), GST_MESSAGE_EOS);
+	EQUAL(play_all(&seen, &warned), GST_MESSAGE_EOS);
 	EQUAL(seen.count, 20);
 	EQUAL(warned, 1);
 	CHECK(seen.discont >= 1);
-	drop(pipeline);
 }
 
 static gboolean seek(GstElement *pipeline, GstClockTime to)
 {
-	gst_element_set_state(pipeline, GST_STATE_PAUSED);
-	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+	change(pipeline, GST_STATE_PAUSED);
 	return gst_element_seek_simple(pipeline, GST_FORMAT_TIME,
 				       GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE, (gint64)to);
 }
@@ -99,7 +88,7 @@ TEST(test_a_seek, "a seek to a time")
 	GstElement *pipeline;
 	gint64 length = 0;
 
-	EQUAL(record(90, "identity", "size=33554432 segment-bytes=131072"), GST_MESSAGE_EOS);
+	EQUAL(record(90, "identity", SIZE " segment-bytes=131072"), GST_MESSAGE_EOS);
 	pipeline = play(&seen, "");
 	CHECK(seek(pipeline, GST_SECOND));
 	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
@@ -118,8 +107,7 @@ TEST(test_a_seek_among_dependent_pictures, "a seek begins with a key picture")
 	struct seen seen;
 	GstElement *pipeline;
 
-	EQUAL(record(90, "x264enc key-int-max=10", "size=33554432 segment-bytes=8192"),
-	      GST_MESSAGE_EOS);
+	EQUAL(record(90, "x264enc key-int-max=10", SIZE " segment-bytes=8192"), GST_MESSAGE_EOS);
 	pipeline = play(&seen, "");
 	CHECK(seek(pipeline, 1050 * GST_MSECOND));
 	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
@@ -138,8 +126,7 @@ static GstMessageType record_part(const char *source, const char *settings, GstF
 	GstElement *pipeline = make("%s ! chariosink store=%s area=a %s", source, image, settings);
 	GstMessageType type = GST_MESSAGE_ERROR;
 
-	gst_element_set_state(pipeline, GST_STATE_PAUSED);
-	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+	change(pipeline, GST_STATE_PAUSED);
 	if (gst_element_seek(pipeline, 1.0, format, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, 0,
 			     GST_SEEK_TYPE_SET, end)) {
 		gst_element_set_state(pipeline, GST_STATE_PLAYING);
@@ -151,13 +138,9 @@ static GstMessageType record_part(const char *source, const char *settings, GstF
 
 static void record_parts(const char *source, GstFormat format, gint64 end, struct seen *seen)
 {
-	GstElement *pipeline;
-
-	EQUAL(record_part(source, "size=33554432", format, end), GST_MESSAGE_EOS);
+	EQUAL(record_part(source, SIZE, format, end), GST_MESSAGE_EOS);
 	EQUAL(record_part(source, "append=true", format, end), GST_MESSAGE_EOS);
-	pipeline = play(seen, "");
-	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
-	drop(pipeline);
+	EQUAL(play_all(seen, NULL), GST_MESSAGE_EOS);
 }
 
 /* The end that each part says it has is not that of the recording. */
@@ -182,10 +165,9 @@ TEST(test_a_seek_with_an_end, "a seek with an end ends there")
 	struct seen seen;
 	GstElement *pipeline;
 
-	EQUAL(record(90, "identity", "size=33554432"), GST_MESSAGE_EOS);
+	EQUAL(record(90, "identity", SIZE), GST_MESSAGE_EOS);
 	pipeline = play(&seen, "");
-	gst_element_set_state(pipeline, GST_STATE_PAUSED);
-	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+	change(pipeline, GST_STATE_PAUSED);
 	CHECK(gst_element_seek(pipeline, 1.0, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
 			       GST_SEEK_TYPE_SET, GST_SECOND, GST_SEEK_TYPE_SET, 2 * GST_SECOND));
 	EQUAL(run(pipeline, NULL, NULL), GST_MESSAGE_EOS);
@@ -215,7 +197,7 @@ TEST(test_from_a_time, "from a time on")
 	struct seen seen;
 	GstElement *pipeline, *source;
 
-	EQUAL(record(90, "identity", "size=33554432 segment-bytes=131072"), GST_MESSAGE_EOS);
+	EQUAL(record(90, "identity", SIZE " segment-bytes=131072"), GST_MESSAGE_EOS);
 	pipeline = play(&seen, "");
 	source = gst_bin_get_by_name(GST_BIN(pipeline), "in");
 	g_object_set(source, "from-time", first_time() + 2 * GST_SECOND, NULL);
@@ -230,26 +212,22 @@ TEST(test_from_a_time, "from a time on")
 /* Who waits for more can be ended; and a recording goes on when its pipeline was paused. */
 TEST(test_waits_can_be_ended, "waits can be ended")
 {
-	GstElement *recorder = make("videotestsrc is-live=true ! " RAW
-				    " ! chariosink store=%s area=a size=%llu ring=true flush-ms=10",
-				    image, AREA);
+	GstElement *live = make("videotestsrc is-live=true ! " RAW
+				" ! chariosink store=%s area=a " SIZE " ring=true flush-ms=10",
+				image);
 	struct seen seen;
 	GstElement *player;
 
-	gst_element_set_state(recorder, GST_STATE_PLAYING);
-	EQUAL(gst_element_get_state(recorder, NULL, NULL, 60 * GST_SECOND),
-	      GST_STATE_CHANGE_SUCCESS);
-	gst_element_set_state(recorder, GST_STATE_PAUSED);
+	EQUAL(change(live, GST_STATE_PLAYING), GST_STATE_CHANGE_SUCCESS);
+	gst_element_set_state(live, GST_STATE_PAUSED);
 	player = play(&seen, "follow=true");
 	gst_element_set_state(player, GST_STATE_PLAYING);
 	gst_element_get_state(player, NULL, NULL, GST_SECOND / 10);
 	drop(player);
-	gst_element_set_state(recorder, GST_STATE_PLAYING);
-	EQUAL(gst_element_get_state(recorder, NULL, NULL, 60 * GST_SECOND),
-	      GST_STATE_CHANGE_SUCCESS);
-	gst_element_send_event(recorder, gst_event_new_eos());
-	EQUAL(finish(recorder, NULL, NULL), GST_MESSAGE_EOS);
-	drop(recorder);
+	EQUAL(change(live, GST_STATE_PLAYING), GST_STATE_CHANGE_SUCCESS);
+	gst_element_send_event(live, gst_event_new_eos());
+	EQUAL(finish(live, NULL, NULL), GST_MESSAGE_EOS);
+	drop(live);
 }
 
 TEST_MAIN(begin, end)

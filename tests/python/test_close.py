@@ -4,8 +4,6 @@
 import gc
 import itertools
 import mmap
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from package_lab import MIB, SOURCE
+from package_lab import MIB
 from package_signals import interrupted
+from package_store import output_of
 
 import chario
 from chario import _library, _uses
@@ -114,14 +113,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_closes_late_frees_nothing_twice(recorded: Path, name: str) -> None:
     """Generators, __del__ and handlers that come when a program has ended."""
-    done = subprocess.run(
-        [sys.executable, "-c", START + PROGRAMS[name], recorded, SOURCE, name],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert output_of(START + PROGRAMS[name], recorded, name) == ""
     with chario.Store(recorded) as store, chario.Reader(store, "camera") as reader:
         assert len(list(reader)) == (2 if name == "generator of a stream" else 1)
         assert reader.recording.ended

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from package_lab import MIB
 from package_signals import ctrl_c_soon
 
 import chario
@@ -17,14 +16,6 @@ pytest_plugins = ("package_store",)
 # A second, and a time that no test waits for.
 SECOND_NS = 10**9
 FAR_NS = 3000 * SECOND_NS
-
-
-@pytest.fixture
-def stream(store: chario.Store) -> Iterator[chario.Stream]:
-    """A recording that has begun."""
-    store.create("camera", 8 * MIB)
-    with chario.Stream(store, "camera") as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -3,15 +3,14 @@
 
 import errno
 import os
-import subprocess
-import sys
 import threading
 from ctypes import byref
 from pathlib import Path
 
 import pytest
-from package_lab import MIB, TOP
+from package_lab import MIB
 from package_signals import ctrl_c, ctrl_c_soon
+from package_store import output_of, records_of
 
 import chario
 from chario import _abi, _library
@@ -36,13 +35,20 @@ room = stream.room(3).__enter__()
 room[:] = b"two"
 reader = chario.Reader(store, "camera")
 """
-
-
-@pytest.fixture
-def area(store: chario.Store) -> str:
-    """An area for a recording."""
-    store.create("camera", 4 * MIB)
-    return "camera"
+DAEMON_AT_EXIT = """
+import sys, threading
+sys.path.insert(0, sys.argv[2])
+import chario
+store = chario.Store(sys.argv[1], writable=True)
+stream = chario.Stream(store, "camera", ring=True)
+stream.write(b"one")
+stream.wait()
+reader = chario.Reader(store, "camera", follow=True)
+seen = threading.Event()
+threading.Thread(target=lambda: [seen.set() for _ in reader], daemon=True).start()
+seen.wait()
+print("end")
+"""
 
 
 def in_a_child(work: str, store: chario.Store, stream: chario.Stream) -> int:
@@ -139,8 +145,7 @@ def test_ctrl_c_with_a_room_gives_it_back(store: chario.Store, area: str, monkey
                 pass
         stream.write(b"one")
         stream.wait(timeout=30)
-    with chario.Reader(store, area) as reader:
-        assert [record.data for record in reader] == [b"one"]
+    assert records_of(store) == [b"one"]
 
 
 def test_ctrl_c_with_what_is_opened_closes_it(store: chario.Store, area: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,18 +171,15 @@ def test_a_child_ends_nothing_of_its_parent(store: chario.Store, area: str, work
         stream.wait()
         with chario.Reader(store, area) as reader:
             assert not reader.recording.ended
-    with chario.Reader(store, area) as reader:
-        assert [record.data for record in reader] == [b"one", b"two"]
+    assert records_of(store) == [b"one", b"two"]
 
 
-def test_a_program_may_end_with_all_open(image: Path) -> None:
-    """Views of every kind alive: no crash, no message, and the recording is ended."""
+@pytest.mark.parametrize(("program", "output"), [(AT_EXIT, ""), (DAEMON_AT_EXIT, "end\n")])
+def test_a_program_may_end_with_all_open(image: Path, program: str, output: str) -> None:
+    """Views of every kind, or a thread that reads: no crash, no message, and the recording is ended."""
     with chario.Store(image, writable=True) as store:
         store.create("camera", 4 * MIB)
-    done = subprocess.run(
-        [sys.executable, "-c", AT_EXIT, image, TOP / "python/src"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert output_of(program, image) == output
     with chario.Store(image) as store, chario.Reader(store, "camera") as reader:
         assert [record.data for record in reader] == [b"one"]
         assert reader.recording.ended
@@ -203,32 +205,3 @@ def test_a_time_is_no_negative_number(store: chario.Store, area: str) -> None:
         with pytest.raises(chario.ChariOError) as caught:
             stream.wait(1)
         assert caught.value.errno == errno.EINVAL
-
-
-DAEMON_AT_EXIT = """
-import sys, threading
-sys.path.insert(0, sys.argv[2])
-import chario
-store = chario.Store(sys.argv[1], writable=True)
-stream = chario.Stream(store, "camera", ring=True)
-stream.write(b"one")
-stream.wait()
-reader = chario.Reader(store, "camera", follow=True)
-seen = threading.Event()
-threading.Thread(target=lambda: [seen.set() for _ in reader], daemon=True).start()
-seen.wait()
-print("end")
-"""
-
-
-def test_a_daemon_thread_that_reads_when_the_program_ends(image: Path) -> None:
-    """Nothing is taken from under it, and the recording is ended all the same."""
-    with chario.Store(image, writable=True) as store:
-        store.create("camera", 4 * MIB)
-    done = subprocess.run(
-        [sys.executable, "-c", DAEMON_AT_EXIT, image, TOP / "python/src"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
-    with chario.Store(image) as store, chario.Reader(store, "camera") as reader:
-        assert [record.data for record in reader] == [b"one"]
-        assert reader.recording.ended

@@ -3,30 +3,16 @@
 
 import os
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from package_lab import MIB
 from package_signals import ctrl_c_soon
+from package_store import records_of
 
 import chario
 
 pytest_plugins = ("package_store",)
-
-
-@pytest.fixture
-def stream(store: chario.Store) -> Iterator[chario.Stream]:
-    """A recording that has begun."""
-    store.create("camera", 8 * MIB)
-    with chario.Stream(store, "camera") as opened:
-        yield opened
-
-
-def records_of(store: chario.Store) -> list[bytes]:
-    """What has been recorded."""
-    with chario.Reader(store, "camera") as reader:
-        return [bytes(record.data) for record in reader]
 
 
 def test_a_file_is_cut_into_records(stream: chario.Stream, store: chario.Store, tmp_path: Path) -> None:

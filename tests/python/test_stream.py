@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 import pytest
 from package_lab import MIB
+from package_store import records_of
 
 import chario
 from chario import _patience
@@ -18,13 +19,6 @@ from chario._library import call
 
 pytest_plugins = ("package_store",)
 SEGMENT = 64 << 10
-
-
-@pytest.fixture
-def area(store: chario.Store) -> str:
-    """An area for a recording."""
-    store.create("camera", 4 * MIB)
-    return "camera"
 
 
 def test_records_come_back_as_they_were(store: chario.Store, area: str) -> None:
@@ -65,8 +59,7 @@ def test_an_exception_takes_the_record_back(store: chario.Store, area: str) -> N
         with pytest.raises(KeyError), stream.room(100):
             raise KeyError
         stream.write(b"two")
-    with chario.Reader(store, area) as reader:
-        assert [record.data for record in reader] == [b"one", b"two"]
+    assert records_of(store) == [b"one", b"two"]
 
 
 def test_what_is_lost_leaves_a_gap(store: chario.Store, area: str) -> None:
@@ -242,8 +235,7 @@ def test_a_long_record_is_written_piece_by_piece(
     with chario.Stream(store, area, segment_bytes=SEGMENT, buffers=2, ring=True) as stream:
         stream.write(record)
         stream.write(b"after")
-    with chario.Reader(store, area) as reader:
-        assert [found.data for found in reader] == [record, b"after"]
+    assert records_of(store) == [record, b"after"]
 
 
 def test_memory_of_the_library_does_not_go_under_a_view(store: chario.Store, area: str) -> None:
@@ -279,8 +271,7 @@ def test_a_room_that_is_out_does_not_hang_a_close(store: chario.Store, area: str
             stream.close()
         assert not stream.closed
     stream.close()
-    with chario.Reader(store, area) as reader:
-        assert [len(record.data) for record in reader] == [6, 8]
+    assert [len(record) for record in records_of(store)] == [6, 8]
 
 
 def test_a_stream_that_is_forgotten_is_ended(store: chario.Store, area: str) -> None:

@@ -255,6 +255,12 @@ void fake_usual_drive(void)
 	fake_partition("nvme0n1", "nvme0n1p2", "259:2");
 }
 
+void fake_begin_usual(void)
+{
+	fake_begin();
+	fake_usual_drive();
+}
+
 void fake_process(const char *pid, const char *command, const char *opened)
 {
 	char line[64], path[PATH_MAX];

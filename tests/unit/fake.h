@@ -51,8 +51,9 @@ void fake_namespace(const char *address, const char *controller, const char *nam
 void fake_partition(const char *disk, const char *name, const char *number);
 /* A block device that stands on another. */
 void fake_holder(const char *below, const char *name, const char *number);
-/* The usual drive: FAKE_ADDRESS, nvme0, nvme0n1 with partitions 1 and 2. */
+/* The usual drive: FAKE_ADDRESS, nvme0, nvme0n1 with partitions 1 and 2; alone, or with its machine. */
 void fake_usual_drive(void);
+void fake_begin_usual(void);
 /* A process with one open file. */
 void fake_process(const char *pid, const char *command, const char *opened);
 /* A mount: "number point type source options". */

@@ -14,7 +14,7 @@ int ends[2];
 
 void recorder_begin(void)
 {
-	rig_begin(RIG_BYTES, true);
+	rig_begin_usual();
 	if (pipe(ends) || rig_open(&rig_small)) {
 		printf("Bail out! no pipe or no recording can be made\n");
 		_exit(1);

@@ -292,23 +292,28 @@ static int write_open(struct model *model, struct chario_area *open, struct mode
 	return put < 0 ? expect("writing", (int)put, 0) : 0;
 }
 
-static int sync_open(struct chario_area *open, struct model_area *area)
+static int sync_open(struct model *model, struct chario_area *open, struct model_area *area,
+		     uint64_t *random)
 {
 	int err = chario_area_sync(open);
 
+	(void)model;
+	(void)random;
 	if (!err)
 		memcpy(area->durable, area->latest, sizeof(area->durable));
 	return expect("syncing", err, 0);
 }
 
 /* As a copy does that may be interrupted. */
-static int fill_open(struct chario_area *open, struct model_area *area, uint64_t *random)
+static int fill_open(struct model *model, struct chario_area *open, struct model_area *area,
+		     uint64_t *random)
 {
 	uint64_t bytes = log_below(random, 2) ? area->info.bytes :
 						log_below(random, area->info.bytes + 1);
 	uint64_t tag = log_random(random);
 	int err;
 
+	(void)model;
 	if (!(area->info.flags & CHARIO_AREA_FILLING))
 		return 0;
 	err = chario_area_set_filled(open, bytes, tag);
@@ -339,27 +344,6 @@ static int use(struct model *model, struct chario_store *store, uint64_t *random
 	return err;
 }
 
-static int write_some(struct model *model, struct chario_area *open, struct model_area *area,
-		      uint64_t *random)
-{
-	return write_open(model, open, area, random);
-}
-
-static int sync_some(struct model *model, struct chario_area *open, struct model_area *area,
-		     uint64_t *random)
-{
-	(void)model;
-	(void)random;
-	return sync_open(open, area);
-}
-
-static int fill_some(struct model *model, struct chario_area *open, struct model_area *area,
-		     uint64_t *random)
-{
-	(void)model;
-	return fill_open(open, area, random);
-}
-
 int model_change(struct model *model, struct chario_store *store, uint64_t *random)
 {
 	uint64_t number = log_below(random, 100);
@@ -381,8 +365,8 @@ int model_change(struct model *model, struct chario_store *store, uint64_t *rand
 	if (number < 59)
 		return defrag(model, store, random);
 	if (number < 78)
-		return use(model, store, random, write_some);
+		return use(model, store, random, write_open);
 	if (number < 90)
-		return use(model, store, random, sync_some);
-	return use(model, store, random, fill_some);
+		return use(model, store, random, sync_open);
+	return use(model, store, random, fill_open);
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <chario/area.h>
+
 #include "store/inner.h"
 
 int rig_format(struct log_disk *disk, const struct chario_store_layout *layout)
@@ -62,6 +64,33 @@ int rig_count_areas(struct chario_store *store)
 	int err = chario_store_each(store, count_area, &count);
 
 	return err ? err : count;
+}
+
+int rig_create_areas(struct chario_store *store, int count, uint64_t bytes)
+{
+	char name[24];
+	int err = 0;
+
+	for (int i = 0; i < count && !err; i++) {
+		snprintf(name, sizeof(name), "area-%d", i);
+		err = chario_store_create(store, name, bytes, 0);
+	}
+	return err;
+}
+
+int rig_move(struct chario_store *store, const char *name, int flags, void *memory, size_t bytes,
+	     uint64_t offset)
+{
+	struct chario_area *area;
+	int err = chario_area_open(store, name, flags, &area);
+	ssize_t moved;
+
+	if (err)
+		return err;
+	moved = flags == O_RDWR ? chario_area_write(area, memory, bytes, offset) :
+				  chario_area_read(area, memory, bytes, offset);
+	chario_area_close(area);
+	return moved == (ssize_t)bytes ? 0 : -EIO;
 }
 
 static int count_finding(const struct chario_finding *finding, void *data)

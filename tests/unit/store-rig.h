@@ -25,6 +25,13 @@ struct chario_area_info rig_info(struct chario_store *store, const char *name);
 /* Areas that a store has, or a negative errno. */
 int rig_count_areas(struct chario_store *store);
 
+/* Make so many areas of one length: "area-0", "area-1" and so on. */
+int rig_create_areas(struct chario_store *store, int count, uint64_t bytes);
+
+/* Write to an area with O_RDWR, or read from it with O_RDONLY; -EIO where not all is moved. */
+int rig_move(struct chario_store *store, const char *name, int flags, void *memory, size_t bytes,
+	     uint64_t offset);
+
 /**
  * struct rig_findings - what a check has found
  * @bad: that is more than a note and was not put right

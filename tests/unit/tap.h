@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct tap_test {
@@ -101,6 +102,16 @@ static inline void tap_add(struct tap_entry *entry)
 			TAP_FAIL("%s is \"%s\", not \"%s\"", #is, is_, should_); \
 			return;                                                  \
 		}                                                                \
+	} while (0)
+
+/* The same for a condition that a child of fork() finds. */
+#define CHECK_IN_CHILD(condition)                                                        \
+	do {                                                                             \
+		int status_ = -1;                                                        \
+		pid_t child_ = fork();                                                   \
+		if (!child_)                                                             \
+			_exit((condition) ? 0 : 1);                                      \
+		CHECK(child_ > 0 && waitpid(child_, &status_, 0) == child_ && !status_); \
 	} while (0)
 
 #define SKIP(why)                    \

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define FOR_EVER_NS 1000000000000
@@ -44,6 +46,14 @@ int rig_open(const struct chario_stream_options *options)
 	return chario_stream_open(rig.store, LAB_AREA, options, &rig.stream);
 }
 
+int rig_open_as(uint32_t flags)
+{
+	struct chario_stream_options options = rig_small;
+
+	options.flags = flags;
+	return rig_open(&options);
+}
+
 int rig_close(void)
 {
 	int err = chario_stream_close(rig.stream);
@@ -66,6 +76,21 @@ void rig_close_reader(void)
 {
 	chario_reader_close(rig.reader);
 	rig.reader = NULL;
+}
+
+int rig_cut(void)
+{
+	unsigned char *image = malloc(rig.disk->bytes);
+	int err;
+
+	memcpy(image, rig.disk->image, rig.disk->bytes);
+	rig_hold(0);
+	err = rig_close();
+	memcpy(rig.disk->image, image, rig.disk->bytes);
+	free(image);
+	chario_store_close(rig.store);
+	rig.store = lab_open_store(rig.disk);
+	return err;
 }
 
 int rig_wait(void)
@@ -95,6 +120,28 @@ int rig_look(void)
 int rig_next(void)
 {
 	return chario_reader_next(rig.reader, 0, &rig.record);
+}
+
+int rig_get_recording(void)
+{
+	return chario_reader_get_recording(rig.reader, &rig.recording, sizeof(rig.recording));
+}
+
+unsigned char *rig_place(uint64_t offset)
+{
+	return rig.disk->image + lab_area_offset(rig.store) + offset;
+}
+
+void rig_hold(uint64_t bytes)
+{
+	uint64_t from = bytes ? lab_area_offset(rig.store) : 0;
+
+	log_disk_hold(rig.disk, from, from + bytes);
+}
+
+void rig_spoil(uint64_t offset, uint64_t bytes)
+{
+	rig.disk->faults.bad[0] = (struct log_place){ lab_area_offset(rig.store) + offset, bytes };
 }
 
 bool rig_is_next(uint64_t sequence)

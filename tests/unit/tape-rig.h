@@ -25,6 +25,7 @@
  * @reader: that reads it, or NULL
  * @status: of the stream, when rig_look() or rig_wait() was called
  * @record: that rig_next() has read
+ * @recording: when rig_get_recording() was called
  */
 struct tape_rig {
 	struct log_disk *disk;
@@ -33,6 +34,7 @@ struct tape_rig {
 	struct chario_reader *reader;
 	struct chario_stream_status status;
 	struct chario_record record;
+	struct chario_recording recording;
 };
 
 extern struct tape_rig rig;
@@ -45,7 +47,9 @@ void rig_begin(uint64_t area_bytes, bool cached);
 void rig_begin_usual(void);
 void rig_end(void);
 
+/* Open the stream; rig_open_as() has the small options with other flags. */
 int rig_open(const struct chario_stream_options *options);
+int rig_open_as(uint32_t flags);
 int rig_close(void);
 int rig_open_reader(void);
 void rig_close_reader(void);
@@ -53,16 +57,32 @@ void rig_close_reader(void);
 /* Close the stream, and open a reader of what it has recorded. */
 int rig_read_back(void);
 
+/*
+ * Cut the power: the disk has what had been written, and nothing of an end; the store is opened
+ * again.  Returns the error with which the stream closed.
+ */
+int rig_cut(void);
+
 /* Wait until all is durable; what the status is then. */
 int rig_wait(void);
 
 /* Record the records from one number to before another. */
 int rig_record(uint64_t from, uint64_t to, size_t bytes);
 
-/* A room, without waiting for it; what the status is; the next record. */
+/* A room, without waiting for it; what the status is; the next record; what the reader knows. */
 int rig_get(size_t bytes, struct chario_stream_room *room);
 int rig_look(void);
 int rig_next(void);
+int rig_get_recording(void);
+
+/* Bytes of the area on the disk. */
+unsigned char *rig_place(uint64_t offset);
+
+/* Hold writes to the first bytes of the area back; none with 0. */
+void rig_hold(uint64_t bytes);
+
+/* Have the drive be unable to read a place of the area, until the disk is healed. */
+void rig_spoil(uint64_t offset, uint64_t bytes);
 
 /* Whether the next record is this one, as it was written, and none is missing. */
 bool rig_is_next(uint64_t sequence);

@@ -257,7 +257,7 @@ until [ -S socket ]; do kill -0 $recorder || break; done
 kill -s KILL $recorder
 wait $recorder
 for path in socket "@chario-test-$$"; do
-	"$chario" record --force a --from "unix:$path" --bytes 3 >said 2>&1 &
+	"$chario" record --late-ms 600000 --force a --from "unix:$path" --bytes 3 >said 2>&1 &
 	recorder=$!
 	send unix "$path" abc
 	wait $recorder || note "$path: $(cat said)"
@@ -289,7 +289,7 @@ format 64M
 dead socket
 for i in 1 2 3 4 5 6 7 8; do
 	gives 0 create "a$i" 4M
-	"$chario" record --force "a$i" --from unix:socket --bytes 3 >"said$i" 2>&1 &
+	"$chario" record --late-ms 600000 --force "a$i" --from unix:socket --bytes 3 >"said$i" 2>&1 &
 	eval "recorder$i=$!"
 done
 send unix socket abc

@@ -15,20 +15,21 @@
 
 static struct chario_bind_result result;
 
+static struct chario_drive drive;
+
+static int find_drive(const char *address)
+{
+	return chario_drive_find(address, &drive, sizeof(drive));
+}
+
 static int bind_drive(uint32_t flags)
 {
-	struct chario_drive drive;
-	int err = chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive));
-
-	return err ? err : chario_bind(&drive, flags, &result, sizeof(result));
+	return find_drive(FAKE_ADDRESS) ?: chario_bind(&drive, flags, &result, sizeof(result));
 }
 
 static int unbind_drive(uint32_t flags)
 {
-	struct chario_drive drive;
-	int err = chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive));
-
-	return err ? err : chario_unbind(&drive, flags, &result, sizeof(result));
+	return find_drive(FAKE_ADDRESS) ?: chario_unbind(&drive, flags, &result, sizeof(result));
 }
 
 /* Claim that the drive is with nvme and nothing of a bind is left. */
@@ -45,6 +46,14 @@ static void check_refused(int err, enum chario_bind_step step)
 {
 	EQUAL(bind_drive(0), err);
 	EQUAL(result.step, step);
+	check_untouched();
+}
+
+/* Claim that an unbind leaves the drive with nvme, and nothing of a bind. */
+static void check_unbind(void)
+{
+	EQUAL(unbind_drive(0), 0);
+	SAME_TEXT(result.driver, "nvme");
 	check_untouched();
 }
 
@@ -68,12 +77,10 @@ TEST(test_there_and_back, "a drive goes to chario and comes back as it was")
 	SAME_TEXT(fake_read(DEVICE "/driver_override"), "chario");
 	SAME_TEXT(fake_read("/run/chario/" FAKE_ADDRESS), "nvme -");
 
-	EQUAL(unbind_drive(0), 0);
+	check_unbind();
 	EQUAL(result.step, CHARIO_BIND_DONE);
 	EQUAL(result.was_bound, 1);
 	SAME_TEXT(result.earlier_driver, "nvme");
-	SAME_TEXT(result.driver, "nvme");
-	check_untouched();
 }
 
 TEST(test_bound_already, "binding twice is success")
@@ -102,9 +109,7 @@ TEST(test_module_missing, "without the module the drive is left alone")
 TEST(test_drive_without_driver, "a drive without a driver can be bound")
 {
 	fake_pci("0000:02:00.0", "0x010802\n");
-	struct chario_drive drive;
-
-	EQUAL(chario_drive_find("02:00.0", &drive, sizeof(drive)), 0);
+	EQUAL(find_drive("02:00.0"), 0);
 	EQUAL(chario_bind(&drive, 0, &result, sizeof(result)), 0);
 	SAME_TEXT(result.earlier_driver, "");
 	SAME_TEXT(fake_read("/run/chario/0000:02:00.0"), "- -");
@@ -194,18 +199,15 @@ TEST(test_note_lost, "without the note the kernel chooses")
 {
 	EQUAL(bind_drive(0), 0);
 	fake_remove("/run/chario/" FAKE_ADDRESS);
-	EQUAL(unbind_drive(0), 0);
+	check_unbind();
 	SAME_TEXT(result.earlier_driver, "");
-	SAME_TEXT(result.driver, "nvme");
-	check_untouched();
 }
 
 TEST(test_earlier_driver_gone, "without the earlier driver the kernel chooses")
 {
 	EQUAL(bind_drive(0), 0);
 	fake_remove("/sys/bus/pci/drivers/nvme/bind");
-	EQUAL(unbind_drive(0), 0);
-	check_untouched();
+	check_unbind();
 }
 
 TEST(test_open_disk_stays, "a drive whose disk is open stays unless forced")
@@ -248,8 +250,7 @@ TEST(test_unbind_release_fails, "an unbind that fails can be repeated")
 	EQUAL(result.step, CHARIO_BIND_RELEASE);
 	SAME_TEXT(fake_target(DEVICE "/driver"), "chario");
 	SAME_TEXT(fake_read(DEVICE "/driver_override"), "chario");
-	EQUAL(unbind_drive(0), 0);
-	check_untouched();
+	check_unbind();
 }
 
 /* Somebody else in the middle of a move; a file tells when it has ended. */
@@ -314,8 +315,7 @@ TEST(test_bind_after_killed_bind, "a bind takes up a bind that was killed")
 	EQUAL(bind_drive(0), 0);
 	SAME_TEXT(result.earlier_driver, "nvme");
 	SAME_TEXT(fake_read("/run/chario/" FAKE_ADDRESS), "nvme -");
-	EQUAL(unbind_drive(0), 0);
-	check_untouched();
+	check_unbind();
 }
 
 TEST(test_failed_bind_after_killed_bind, "undone: the bind after a bind that was killed")
@@ -327,34 +327,26 @@ TEST(test_failed_bind_after_killed_bind, "undone: the bind after a bind that was
 TEST(test_unbind_after_killed_bind, "an unbind takes up a bind that was killed")
 {
 	kill_move(bind_drive, "drivers/chario/bind");
-	EQUAL(unbind_drive(0), 0);
-	SAME_TEXT(result.driver, "nvme");
-	check_untouched();
+	check_unbind();
 }
 
 TEST(test_unbind_after_killed_unbind, "an unbind takes up an unbind that was killed")
 {
 	EQUAL(bind_drive(0), 0);
 	kill_move(unbind_drive, "drivers/nvme/bind");
-	EQUAL(unbind_drive(0), 0);
-	SAME_TEXT(result.driver, "nvme");
-	check_untouched();
+	check_unbind();
 }
 
 TEST(test_override_by_hand, "an override that names chario does not keep the drive")
 {
 	fake_file("chario\n", DEVICE "/driver_override");
 	EQUAL(bind_drive(0), 0);
-	EQUAL(unbind_drive(0), 0);
-	SAME_TEXT(result.driver, "nvme");
-	check_untouched();
+	check_unbind();
 }
 
 TEST(test_drive_has_gone, "a drive that has gone")
 {
-	struct chario_drive drive;
-
-	EQUAL(chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive)), 0);
+	EQUAL(find_drive(FAKE_ADDRESS), 0);
 	fake_remove("/sys/bus/pci/devices/" FAKE_ADDRESS);
 	EQUAL(chario_bind(&drive, 0, &result, sizeof(result)), -ENODEV);
 	EQUAL(chario_unbind(&drive, 0, &result, sizeof(result)), -ENODEV);
@@ -362,19 +354,11 @@ TEST(test_drive_has_gone, "a drive that has gone")
 
 TEST(test_bad_arguments, "unknown flags and short structs")
 {
-	struct chario_drive drive;
-
-	EQUAL(chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive)), 0);
+	EQUAL(find_drive(FAKE_ADDRESS), 0);
 	EQUAL(chario_bind(&drive, 4, &result, sizeof(result)), -EINVAL);
 	EQUAL(chario_bind(&drive, 0, &result, sizeof(result) - 1), -EINVAL);
 	EQUAL(chario_unbind(&drive, 4, &result, sizeof(result)), -EINVAL);
 	check_untouched();
 }
 
-static void begin(void)
-{
-	fake_begin();
-	fake_usual_drive();
-}
-
-TEST_MAIN(begin, fake_end)
+TEST_MAIN(fake_begin_usual, fake_end)

@@ -3,7 +3,6 @@
  * Buffers of devices without a kernel module: a plain file, and one of a test's own.
  */
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "device/ops.h"
 #include "file-rig.h"
@@ -98,15 +97,8 @@ TEST(test_too_many_buffers, "too many buffers")
 
 TEST(test_a_child_has_the_pages, "a child has the pages")
 {
-	int status;
-	pid_t child = fork();
-
-	if (!child) {
-		memset(memory, 0x5a, BLOCK);
-		_exit(chario_buffer_write(buffer, 0, BLOCK, 0, 0) == (ssize_t)BLOCK ? 0 : 1);
-	}
-	EQUAL(waitpid(child, &status, 0), child);
-	EQUAL(status, 0);
+	CHECK_IN_CHILD(memset(memory, 0x5a, BLOCK) &&
+		       chario_buffer_write(buffer, 0, BLOCK, 0, 0) == (ssize_t)BLOCK);
 	EQUAL(memory[0], 0x5a);
 }
 

@@ -471,8 +471,7 @@ static void begin(void)
 {
 	output[0] = '\0';
 	unsetenv("CHARIO_STORE");
-	fake_begin();
-	fake_usual_drive();
+	fake_begin_usual();
 }
 
 static void end(void)

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recordings whose clock is set while they are made, and their pace.  The linker leads the
- * clocks and the naps of the library to this file.
+ * Recordings whose clock is set while they are made, and their pace.
  */
 #include <chario/player.h>
 
 #include <sys/param.h>
 
+#include "clocks.h"
 #include "stream/format.h"
-#include "system/sys.h"
 #include "tap.h"
-#include "tape-rig.h"
 
-#define RECORD 1000U
 #define SECOND 1000000000LL
 
 /* The time since the machine started, when a recording begins. */
@@ -23,14 +20,6 @@
 #define Y2026 1795822046LL
 #define Y2035 2051222401LL
 
-uint64_t __wrap_chario_sys_clock(clockid_t clock);
-uint64_t __wrap_chario_sys_now(void);
-int64_t __wrap_chario_sys_deadline(int64_t timeout_ns);
-bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns);
-
-/* The clock that is set, the one that is not, and how long that did not count in a suspend. */
-static int64_t time_ns, boot_ns, asleep_ns;
-
 static struct chario_player player;
 
 /* The numbers of the records taken, and when they were. */
@@ -40,31 +29,6 @@ static unsigned int nr_taken;
 
 static unsigned int nr_steps, nr_sure;
 static int64_t sum_ns;
-
-uint64_t __wrap_chario_sys_clock(clockid_t clock)
-{
-	if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)
-		return (uint64_t)time_ns;
-	return (uint64_t)(clock == CLOCK_BOOTTIME ? boot_ns : boot_ns - asleep_ns);
-}
-
-uint64_t __wrap_chario_sys_now(void)
-{
-	return (uint64_t)boot_ns;
-}
-
-int64_t __wrap_chario_sys_deadline(int64_t timeout_ns)
-{
-	return boot_ns + (timeout_ns < 0 ? INT64_MAX / 2 : timeout_ns);
-}
-
-bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns)
-{
-	if (deadline_ns <= boot_ns)
-		return false;
-	boot_ns = deadline_ns;
-	return true;
-}
 
 static int take(const struct chario_record *record, void *data)
 {
@@ -85,18 +49,8 @@ static int step(const struct chario_record *record, int64_t step_ns, int is_sure
 
 static void before(void)
 {
-	/* Against hanging for ever. */
-	alarm(300);
 	asleep_ns = 0;
 	rig_begin(RIG_BYTES, false);
-}
-
-static int record_at(uint64_t sequence, int64_t at_ns)
-{
-	unsigned char memory[RECORD];
-
-	lab_fill(memory, RECORD, sequence);
-	return chario_stream_write(rig.stream, memory, RECORD, (uint64_t)at_ns, 0, -1);
 }
 
 /* struct track - a recording whose clock is set, in seconds */
@@ -157,7 +111,6 @@ static const struct track tracks[] = {
 /* Record a track. */
 static int record(const struct track *track)
 {
-	struct chario_stream_options options = rig_small;
 	int err = 0;
 
 	rig_close_reader();
@@ -165,14 +118,16 @@ static int record(const struct track *track)
 		bool starts = !i || (int)i == abs(track->part_from);
 
 		boot_ns = !i || (int)i == track->part_from ? BEGIN_NS : boot_ns + SECOND;
-		time_ns = track->clocks[i] * SECOND;
+		clock_ns = track->clocks[i] * SECOND;
 		if (!track->is_steady)
-			time_ns = 2 * Y2026 * SECOND + boot_ns;
-		options.flags = i ? CHARIO_STREAM_APPEND : 0;
+			clock_ns = 2 * Y2026 * SECOND + boot_ns;
 		if (starts)
-			err = rig_close() ?: rig_open(&options);
-		if (!err)
-			err = record_at(i, track->is_steady ? 0 : track->clocks[i] * SECOND);
+			err = rig_close() ?: rig_open_as(i ? CHARIO_STREAM_APPEND : 0);
+		err = err   ?:
+			      record_at(i,
+					track->is_steady ? 0 :
+							   (uint64_t)(track->clocks[i] * SECOND),
+					0);
 	}
 	return err ?: rig_close() ?: rig_open_reader();
 }
@@ -217,9 +172,9 @@ TEST(test_suspend, "a suspend counts, and sets no clock")
 	EQUAL(rig_open(&rig_small), 0);
 	for (uint64_t i = 0; i < 4; i++) {
 		boot_ns = BEGIN_NS + (int64_t)i * 7200 * SECOND;
-		time_ns = Y2026 * SECOND + boot_ns;
+		clock_ns = Y2026 * SECOND + boot_ns;
 		asleep_ns = (int64_t)i * 7199 * SECOND;
-		EQUAL(record_at(i, 0), 0);
+		EQUAL(record_at(i, 0, 0), 0);
 	}
 	EQUAL(rig_read_back(), 0);
 	EQUAL(rig_next(), 0);
@@ -236,16 +191,16 @@ static void check_room(int64_t step_ns, bool is_served)
 	struct chario_stream_room room;
 
 	printf("# by %lld ns, served %d\n", (long long)step_ns, is_served);
-	time_ns = Y2000 * SECOND;
+	clock_ns = Y2000 * SECOND;
 	boot_ns = BEGIN_NS;
 	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(rig_get(RECORD, &room), 0);
-	time_ns += step_ns;
+	clock_ns += step_ns;
 	if (is_served)
 		EQUAL(chario_stream_service(rig.stream), 0);
 	lab_fill(room.memory, RECORD, 0);
 	EQUAL(chario_stream_commit(rig.stream, &room, RECORD, 0, 0), 0);
-	EQUAL(record_at(1, 0), 0);
+	EQUAL(record_at(1, 0, 0), 0);
 	EQUAL(rig_read_back(), 0);
 	EQUAL(play(CHARIO_PLAYER_PACED, 0, 0), 0);
 	EQUAL(nr_taken, 2);

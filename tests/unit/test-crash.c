@@ -10,7 +10,7 @@
 #include "log-cuts.h"
 #include "stream/format.h"
 #include "tap.h"
-#include "tape-lab.h"
+#include "tape-rig.h"
 
 #define SEGMENT    8192U
 #define SLOTS      48U
@@ -47,11 +47,10 @@ struct made {
 	size_t bytes;
 };
 
+/* The disk that is recorded to.  What a cut leaves of it is on the disk of the rig. */
 static struct log_disk *disk;
-static struct log_disk *victim;
-static struct log_replay replay;
 static struct chario_store *store;
-static struct chario_store *cut_store;
+static struct log_replay replay;
 static struct promise promises[4 * MAX_RECORD];
 static size_t nr_promises;
 static struct made made[MAX_RECORD];
@@ -71,9 +70,9 @@ static uint64_t roll(uint64_t sides)
 static void begin(const struct recipe *recipe)
 {
 	disk = lab_make_disk(AREA, recipe->cached);
-	victim = lab_make_disk(AREA, recipe->cached);
+	rig.disk = lab_make_disk(AREA, recipe->cached);
 	/* Opened two thousand times: fresh pages for each would take most of the time. */
-	victim->has_spare = true;
+	rig.disk->has_spare = true;
 	store = lab_open_store(disk);
 	area_offset = lab_area_offset(store);
 	nr_promises = 0;
@@ -83,10 +82,9 @@ static void begin(const struct recipe *recipe)
 static void end(void)
 {
 	chario_store_close(store);
-	chario_store_close(cut_store);
-	cut_store = NULL;
 	log_disk_destroy(disk);
-	log_disk_destroy(victim);
+	rig_end();
+	rig.store = NULL;
 }
 
 /* What has been reported by now may be counted on from now on. */
@@ -240,38 +238,35 @@ static bool see(const struct chario_record *record, struct seen *seen)
 }
 
 /* Records that are missing, and that neither the producer lost nor the power cut may take. */
-static void count_lost(struct chario_reader *reader, uint64_t missing)
+static void count_lost(uint64_t missing)
 {
 	uint64_t lost = 0, undurable = 0;
 
-	EQUAL(chario_reader_count_missing(reader, &lost, &undurable), 0);
+	EQUAL(chario_reader_count_missing(rig.reader, &lost, &undurable), 0);
 	lost_durable = missing - lost - undurable;
 }
 
 static void read_all(struct seen *seen)
 {
-	struct chario_recording recording;
-	struct chario_record record;
-	struct chario_reader *reader;
 	int err;
 
 	*seen = (struct seen){ 0 };
-	EQUAL(chario_reader_open(cut_store, LAB_AREA, &reader), 0);
-	while (!(err = chario_reader_next(reader, 0, &record))) {
-		seen->missing += record.missing;
-		if (!see(&record, seen))
+	EQUAL(rig_open_reader(), 0);
+	while (!(err = rig_next())) {
+		seen->missing += rig.record.missing;
+		if (!see(&rig.record, seen))
 			break;
 	}
-	seen->missing += err == -ENODATA ? record.missing : 0;
+	seen->missing += err == -ENODATA ? rig.record.missing : 0;
 	if (!tap_failed && err != -EAGAIN && err != -ENODATA)
 		TAP_FAIL("reading ended with %d", err);
-	err = chario_reader_get_recording(reader, &recording, sizeof(recording));
-	next_record = recording.next_record;
+	err = rig_get_recording();
+	next_record = rig.recording.next_record;
 	for (uint64_t i = next_record; !err && i < 2 * MAX_RECORD; i++)
 		if (seen->there[i])
 			TAP_FAIL("record %llu is behind the head", (unsigned long long)i);
-	count_lost(reader, seen->missing);
-	chario_reader_close(reader);
+	count_lost(seen->missing);
+	rig_close_reader();
 	EQUAL(err, 0);
 }
 
@@ -350,19 +345,12 @@ static void check_cut(const struct recipe *recipe, size_t at, struct seen *seen)
 static int append(const struct recipe *recipe)
 {
 	struct chario_stream_options options = recipe->options;
-	struct chario_stream *stream;
 	int err;
 
 	options.flags = CHARIO_STREAM_APPEND;
-	err = chario_stream_open(cut_store, LAB_AREA, &options, &stream);
-	if (err)
-		return err;
-	for (uint64_t i = 0; i < APPENDED && !err; i++)
-		err = lab_write(stream, next_record + i, APPENDED_BYTES);
+	err = rig_open(&options) ?: rig_record(next_record, next_record + APPENDED, APPENDED_BYTES);
 	/* An area that was full stays so. */
-	if (err == -ENOSPC)
-		err = 0;
-	return err ? err : chario_stream_close(stream);
+	return err && err != -ENOSPC ? err : rig_close();
 }
 
 /* The recording goes on behind its head, and what was found before is still found. */
@@ -390,10 +378,10 @@ static void try_cut(const struct recipe *recipe, size_t at)
 	enum log_cut kind = (enum log_cut)(nr_cuts++ % LOG_CUTS);
 
 	log_replay_go(&replay, at);
-	log_replay_cut(&replay, kind, &chance, victim->image);
+	log_replay_cut(&replay, kind, &chance, rig.disk->image);
 	/* Who has it open keeps what it knows of the table. */
-	chario_store_close(cut_store);
-	cut_store = lab_open_store(victim);
+	chario_store_close(rig.store);
+	rig.store = lab_open_store(rig.disk);
 	check_cut(recipe, at, &seen);
 	if (!tap_failed && !roll(8))
 		check_append(recipe, &seen);
@@ -405,8 +393,8 @@ static void try_cut(const struct recipe *recipe, size_t at)
 static void run(const struct recipe *recipe)
 {
 	EQUAL(record(recipe), 0);
-	memcpy(victim->image, disk->before, victim->bytes);
-	cut_store = lab_open_store(victim);
+	memcpy(rig.disk->image, disk->before, rig.disk->bytes);
+	rig.store = lab_open_store(rig.disk);
 	log_replay_init(&replay, disk);
 	for (unsigned int i = 0; i < CUTS && !tap_failed; i++)
 		try_cut(recipe, roll(disk->nr_entries));

@@ -11,19 +11,20 @@
 #include "fake.h"
 #include "tap.h"
 
-static struct chario_device *device;
+/* The disk of each test, and one that it opens by another name. */
+static struct chario_device *device, *other;
 
 static int open_disk(const char *name)
 {
-	return chario_device_open(name, O_RDONLY, &device);
+	return chario_device_open(name, O_RDONLY, &other);
 }
 
 static void check_opens(const char *name)
 {
 	EQUAL(open_disk(name), 0);
-	SAME_TEXT(chario_device_path(device), "/dev/chardisk0");
-	CHECK(chario_device_fd(device) >= 0);
-	chario_device_close(device);
+	SAME_TEXT(chario_device_path(other), "/dev/chardisk0");
+	CHECK(chario_device_fd(other) >= 0);
+	chario_device_close(other);
 }
 
 TEST(test_names, "a disk opens by path, name, number and serial number")
@@ -41,6 +42,9 @@ TEST(test_unknown_names, "names of no disk")
 	EQUAL(open_disk("chardisk7"), -ENODEV);
 	EQUAL(open_disk("SN-2"), -ENODEV);
 	EQUAL(open_disk("/dev/chardisk7"), -ENODEV);
+	/* This one is a device, and not ours. */
+	EQUAL(open_disk("/dev/null"), -ENOTTY);
+	chario_device_close(NULL);
 }
 
 TEST(test_serial_of_digits, "a serial number that is all digits")
@@ -56,27 +60,15 @@ TEST(test_serial_twice, "a serial number that two disks have")
 	EQUAL(open_disk("SN-1"), -ENOTUNIQ);
 }
 
-TEST(test_other_device, "a device that is not ours")
-{
-	EQUAL(open_disk("/dev/null"), -ENOTTY);
-}
-
-TEST(test_close_nothing, "closing nothing")
-{
-	chario_device_close(NULL);
-}
-
 TEST(test_info, "info")
 {
 	struct chario_info info;
 
-	EQUAL(open_disk("0"), 0);
 	EQUAL(chario_device_get_info(device, &info, sizeof(info)), 0);
 	EQUAL(info.size, sizeof(info));
 	EQUAL(info.capacity_bytes, 1 << 30);
 	SAME_TEXT(info.model, "Model of a drive");
 	EQUAL(chario_device_get_info(device, &info, sizeof(info) - 1), -EINVAL);
-	chario_device_close(device);
 }
 
 /* A program that was compiled with a later version of the library. */
@@ -88,23 +80,19 @@ TEST(test_longer_struct, "what the kernel does not know reads as zero")
 	} info;
 
 	memset(&info, 0xff, sizeof(info));
-	EQUAL(open_disk("0"), 0);
 	EQUAL(chario_device_get_info(device, &info.known, sizeof(info)), 0);
 	EQUAL(info.known.size, sizeof(info.known));
 	EQUAL(info.later, 0);
-	chario_device_close(device);
 }
 
 TEST(test_stats, "counters")
 {
 	struct chario_stats stats;
 
-	EQUAL(open_disk("0"), 0);
 	EQUAL(chario_device_get_stats(device, &stats, sizeof(stats)), 0);
 	EQUAL(stats.read_commands, 11);
 	EQUAL(stats.late_reaps, 24);
 	EQUAL(chario_device_get_stats(device, &stats, 8), -EINVAL);
-	chario_device_close(device);
 }
 
 TEST(test_options, "options of a file")
@@ -115,7 +103,6 @@ TEST(test_options, "options of a file")
 					       .deadline_ns = 5000000 };
 	struct chario_file_options now;
 
-	EQUAL(open_disk("0"), 0);
 	EQUAL(chario_device_set_options(device, &options, sizeof(options)), 0);
 	EQUAL(chario_device_get_options(device, &now, sizeof(now)), 0);
 	EQUAL(now.size, sizeof(now));
@@ -124,14 +111,12 @@ TEST(test_options, "options of a file")
 	options.completion = CHARIO_COMPLETION_POLL;
 	EQUAL(chario_device_set_options(device, &options, sizeof(options)), -EOPNOTSUPP);
 	EQUAL(chario_device_set_options(device, &options, 4), -EINVAL);
-	chario_device_close(device);
 }
 
 TEST(test_pins, "pins")
 {
 	struct chario_pin pin;
 
-	EQUAL(open_disk("0"), 0);
 	EQUAL(chario_pin_set(device, CHARIO_PIN_APST | CHARIO_PIN_VECTORS, &pin, sizeof(pin)), 0);
 	EQUAL(pin.wanted, 9);
 	EQUAL(pin.in_force, 1);
@@ -145,7 +130,6 @@ TEST(test_pins, "pins")
 	EQUAL(pin.in_force, 0);
 	EQUAL(chario_pin_set(device, 1U << 20, &pin, sizeof(pin)), -EINVAL);
 	EQUAL(chario_pin_set(device, 0, &pin, 80), -EINVAL);
-	chario_device_close(device);
 	SAME_TEXT(chario_pin_name(4), "retry");
 	CHECK(!chario_pin_name(7));
 }
@@ -154,18 +138,15 @@ TEST(test_health, "health")
 {
 	struct chario_health health;
 
-	EQUAL(open_disk("0"), 0);
 	EQUAL(chario_health_get(device, &health, sizeof(health)), 0);
 	EQUAL(health.size, sizeof(health));
 	EQUAL(health.status, CHARIO_HEALTH_OK);
 	EQUAL(health.temperature_k, 323);
 	EQUAL(chario_health_get(device, &health, sizeof(health) - 1), -EINVAL);
-	chario_device_close(device);
 }
 
 TEST(test_health_wait, "waiting for an event of health")
 {
-	EQUAL(open_disk("0"), 0);
 	EQUAL(chario_health_wait(device, 0, 1), 0);
 	EQUAL(chario_health_wait(device, 7, 1), 1);
 	fake_event_comes();
@@ -173,7 +154,6 @@ TEST(test_health_wait, "waiting for an event of health")
 	EQUAL(chario_health_wait(device, 1, 1), 0);
 	fake_remove("/sys/class/chario/chardisk0/health/status");
 	EQUAL(chario_health_wait(device, 1, 1), -EOPNOTSUPP);
-	chario_device_close(device);
 }
 
 TEST(test_health_words, "words for health")
@@ -190,10 +170,8 @@ TEST(test_removed, "a disk that has been removed")
 {
 	struct chario_info info;
 
-	EQUAL(open_disk("0"), 0);
 	fake_remove("/dev/chardisk0");
 	EQUAL(chario_device_get_info(device, &info, sizeof(info)), -ENODEV);
-	chario_device_close(device);
 	fake_file("", "/dev/chardisk0");
 }
 
@@ -203,11 +181,10 @@ TEST(test_plain_file_in_its_place, "a plain file in the place of its node is non
 	fake_file("", "/dev/chardisk7");
 	fake_link("/dev/chardisk7", "/dev/by-id/drive");
 	fake_file("", "/srv/chardisk7");
-	EQUAL(chario_device_open("/dev/chardisk7", O_RDONLY, &device), -ENOTBLK);
-	EQUAL(chario_device_open_any("/dev/chardisk7", O_RDWR, &device), -ENOTBLK);
-	EQUAL(chario_device_open_any("/dev/by-id/drive", O_RDWR, &device), -ENOTBLK);
-	EQUAL(open_disk("chardisk0"), 0);
-	chario_device_close(device);
+	EQUAL(open_disk("/dev/chardisk7"), -ENOTBLK);
+	EQUAL(chario_device_open_any("/dev/chardisk7", O_RDWR, &other), -ENOTBLK);
+	EQUAL(chario_device_open_any("/dev/by-id/drive", O_RDWR, &other), -ENOTBLK);
+	check_opens("chardisk0");
 	fake_file("250:0\n", "/sys/class/chario/chardisk0/dev");
 	EQUAL(open_disk("chardisk0"), -ENOTBLK);
 	fake_remove("/sys/class/chario/chardisk0/dev");
@@ -217,14 +194,12 @@ TEST(test_limits, "limits for a plan")
 {
 	struct chario_plan_limits limits;
 
-	EQUAL(open_disk("0"), 0);
 	EQUAL(chario_plan_get_limits(device, &limits), 0);
 	EQUAL(limits.capacity_bytes, 1 << 30);
 	EQUAL(limits.logical_block_bytes, 512);
 	EQUAL(limits.command_bytes, 128 << 10);
 	EQUAL(limits.chunk_bytes, 4 << 20);
 	EQUAL(limits.boundary_bytes, 0);
-	chario_device_close(device);
 }
 
 static void begin(void)
@@ -232,11 +207,18 @@ static void begin(void)
 	struct chario_bind_result result;
 	struct chario_drive drive;
 
-	fake_begin();
-	fake_usual_drive();
+	fake_begin_usual();
 	if (chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive)) ||
 	    chario_bind(&drive, 0, &result, sizeof(result)))
 		printf("Bail out! the fake drive cannot be bound\n");
+	if (chario_device_open("0", O_RDONLY, &device))
+		printf("Bail out! its disk cannot be opened\n");
 }
 
-TEST_MAIN(begin, fake_end)
+static void end(void)
+{
+	chario_device_close(device);
+	fake_end();
+}
+
+TEST_MAIN(begin, end)

@@ -7,14 +7,11 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <chario/area.h>
-#include <chario/check.h>
 
 #include "device/ops.h"
 #include "store-file.h"
-#include "store/inner.h"
 #include "tap.h"
 
 #define FILE_BYTES (1 << 20)
@@ -111,11 +108,6 @@ static void arrive(pid_t left)
 {
 	EQUAL(kill(left, SIGKILL), 0);
 	EQUAL(waitpid(left, NULL, 0), left);
-}
-
-static int let_finding_pass(const struct chario_finding *finding, void *data)
-{
-	return 0;
 }
 
 /* Nobody who lives has it, and it is nobody's yet. */

@@ -4,7 +4,6 @@
  * transfer.
  */
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <chario/buffer.h>
 #include <chario/health.h>
@@ -233,25 +232,18 @@ TEST(test_through_the_cache, "a file without direct I/O")
 }
 
 /* In a child, for it has no standard error any more. */
-static int open_without_standard_files(void)
+static bool opens_without_standard_files(void)
 {
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
 	close(STDERR_FILENO);
-	if (open_file(chario_device_path(first), O_RDWR))
-		return 1;
-	return chario_device_fd(device) > STDERR_FILENO ? 0 : 2;
+	return !open_file(chario_device_path(first), O_RDWR) &&
+	       chario_device_fd(device) > STDERR_FILENO;
 }
 
 TEST(test_closed_standard_files, "a disk never stands in the place of standard error")
 {
-	pid_t child = fork();
-	int status;
-
-	if (!child)
-		_exit(open_without_standard_files());
-	CHECK(child > 0 && waitpid(child, &status, 0) == child);
-	EQUAL(status, 0);
+	CHECK_IN_CHILD(opens_without_standard_files());
 }
 
 TEST_MAIN(begin, end)

@@ -266,11 +266,7 @@ TEST(test_limited_reader, "long segments are read in little memory")
 	CHECK(rig_holds(0, 4));
 	/* A block that cannot be read costs its records only, as without a limit. */
 	rig_close_reader();
-	rig.disk->faults.bad[0] = (struct log_place){
-		.offset = lab_area_offset(rig.store) + 3 * MIB,
-		.bytes = 4096,
-	};
-	rig.disk->faults.error = -EIO;
+	rig_spoil(3 * MIB, 4096);
 	EQUAL(rig_open_reader(), 0);
 	CHECK(rig_is_next(0));
 	EQUAL(rig_next(), 0);

@@ -111,6 +111,13 @@ static void make_image(void)
 
 /* the calls */
 
+/* A call that is one expression. */
+#define CALL(name, call)           \
+	static int do_##name(void) \
+	{                          \
+		return call;       \
+	}
+
 static int act_alone(int (*act)(struct chario_device *device))
 {
 	struct chario_device *device = log_disk_open(disk, O_RDWR);
@@ -140,10 +147,7 @@ static int check_device(struct chario_device *device)
 	return chario_store_check_device(device, CHARIO_CHECK_REPAIR, ignore, NULL);
 }
 
-static int do_format(void)
-{
-	return act_alone(format_device);
-}
+CALL(format, act_alone(format_device))
 
 /* Of a table block and of the header one copy is damaged. */
 static int do_check(void)
@@ -153,17 +157,14 @@ static int do_check(void)
 	return act_alone(check_device);
 }
 
-static int do_open(void)
+static int open_again(int flags)
 {
 	close_store();
-	return open_store(O_RDWR);
+	return open_store(flags);
 }
 
-static int do_open_to_read(void)
-{
-	close_store();
-	return open_store(O_RDONLY);
-}
+CALL(open, open_again(O_RDWR))
+CALL(open_to_read, open_again(O_RDONLY))
 
 /* Another program has changed both blocks of the table meanwhile. */
 static int do_look(void)
@@ -180,50 +181,15 @@ static int do_look(void)
 	return err ?: chario_store_find(store, "c", &info, sizeof(info));
 }
 
-static int do_create(void)
-{
-	return chario_store_create(store, "new", 4096, 0);
-}
-
-static int do_rename(void)
-{
-	return chario_store_rename(store, "c", "new");
-}
-
-static int do_attributes(void)
-{
-	return chario_store_set_attributes(store, "c", "user.a=b\0");
-}
-
-static int do_exchange(void)
-{
-	return chario_store_exchange(store, "c", "z");
-}
-
-static int do_replace(void)
-{
-	return chario_store_replace(store, "c", "z");
-}
-
-static int do_remove(void)
-{
-	return chario_store_remove(store, "c");
-}
-
-static int do_resize(void)
-{
-	return chario_store_resize(store, "z", 8192);
-}
-
-static int do_resize_and_move(void)
-{
-	return chario_store_resize(store, "slides", 65536);
-}
-
-static int do_defrag(void)
-{
-	return chario_store_defrag(store, NULL, NULL);
-}
+CALL(create, chario_store_create(store, "new", 4096, 0))
+CALL(rename, chario_store_rename(store, "c", "new"))
+CALL(attributes, chario_store_set_attributes(store, "c", "user.a=b\0"))
+CALL(exchange, chario_store_exchange(store, "c", "z"))
+CALL(replace, chario_store_replace(store, "c", "z"))
+CALL(remove, chario_store_remove(store, "c"))
+CALL(resize, chario_store_resize(store, "z", 8192))
+CALL(resize_and_move, chario_store_resize(store, "slides", 65536))
+CALL(defrag, chario_store_defrag(store, NULL, NULL))
 
 static int use_area(int flags, int (*use)(struct chario_area *area))
 {
@@ -254,15 +220,8 @@ static int read_area(struct chario_area *area)
 	return moved < 0 ? (int)moved : 0;
 }
 
-static int do_write(void)
-{
-	return use_area(O_RDWR, write_area);
-}
-
-static int do_read(void)
-{
-	return use_area(O_RDONLY, read_area);
-}
+CALL(write, use_area(O_RDWR, write_area))
+CALL(read, use_area(O_RDONLY, read_area))
 
 static int do_publish(void)
 {
@@ -277,20 +236,9 @@ static int do_publish(void)
 	return err;
 }
 
-static int do_record(void)
-{
-	return record(0, CHARIO_DURABILITY_FLUSH);
-}
-
-static int do_record_ring(void)
-{
-	return record(CHARIO_STREAM_RING, CHARIO_DURABILITY_FUA);
-}
-
-static int do_append(void)
-{
-	return record(CHARIO_STREAM_APPEND, CHARIO_DURABILITY_FLUSH);
-}
+CALL(record, record(0, CHARIO_DURABILITY_FLUSH))
+CALL(record_ring, record(CHARIO_STREAM_RING, CHARIO_DURABILITY_FUA))
+CALL(append, record(CHARIO_STREAM_APPEND, CHARIO_DURABILITY_FLUSH))
 
 static int read_records(struct chario_reader *reader)
 {

@@ -28,6 +28,11 @@ static bool halve;
 static bool halve_read;
 static size_t spared_bytes;
 
+/* Memory of others, and the word that tells when it is given back. */
+#define BUFFER_BYTES 65536U
+static struct chario_buffer *buffer;
+static uint32_t released;
+
 /* A buffer from which somebody else transfers all the time: how often it was asked for. */
 static uint32_t busy_id;
 static unsigned int busy_looks;
@@ -50,7 +55,7 @@ static ssize_t transfer(const struct chario_device *device, struct chario_transf
 }
 
 /* A drive that was not waited for has had another transfer, and is late once more. */
-static int look(const struct chario_buffer *buffer, struct chario_buffer_sync *sync)
+static int look(const struct chario_buffer *of, struct chario_buffer_sync *sync)
 {
 	uint64_t now = rig.disk->nr_reads + rig.disk->nr_writes;
 
@@ -73,7 +78,7 @@ static void before(void)
 {
 	struct chario_device *device;
 
-	rig_begin(RIG_BYTES, true);
+	rig_begin_usual();
 	device = chario_store_device(rig.store);
 	disk_ops = device->ops;
 	ops = *disk_ops;
@@ -89,7 +94,18 @@ static void before(void)
 	busy_id = 0;
 	busy_looks = 0;
 	gone_id = 0;
+	released = 0;
+	if (chario_buffer_pool(device, BUFFER_BYTES, 0, &buffer))
+		abort();
 	rig.disk->faults.error = -ETIMEDOUT;
+}
+
+static void after(void)
+{
+	rig_close();
+	if (chario_buffer_free(buffer))
+		TAP_FAIL("the buffer is not given back");
+	rig_end();
 }
 
 static bool was_late_once(unsigned int nr_looks)
@@ -97,18 +113,29 @@ static bool was_late_once(unsigned int nr_looks)
 	return times_late == 1 && looks == nr_looks;
 }
 
+/*
+ * Nor before one that was written in part: nothing says that the drive has let go of the rest.  Of
+ * a write that the disk has refused, the command that failed need not have been the last.
+ */
 TEST(test_segments, "no segment is written before a late drive is done")
 {
-	EQUAL(rig_open(&rig_small), 0);
-	EQUAL(looks, 0);
-	rig.disk->faults.write.times = 1;
-	EQUAL(rig_record(0, 1, 10), 0);
-	EQUAL(rig_record(1, 2, chario_stream_room_bytes(rig.stream)), 0);
-	EQUAL(rig_wait(), 0);
-	CHECK(was_late_once(LOOKS));
-	EQUAL(rig_look(), 0);
-	EQUAL(rig.status.retries, 1);
-	CHECK(rig_holds(0, 2));
+	static const int errors[] = { -ETIMEDOUT, -EIO, 0 };
+
+	for (size_t i = 0; i < 3; i++) {
+		after();
+		before();
+		EQUAL(rig_open(&rig_small), 0);
+		EQUAL(looks, 0);
+		halve = !errors[i];
+		rig.disk->faults.error = errors[i];
+		rig.disk->faults.write.times = halve ? 0 : 1;
+		EQUAL(rig_record(0, 1, 10), 0);
+		EQUAL(rig_record(1, 2, chario_stream_room_bytes(rig.stream)), 0);
+		EQUAL(rig_wait(), 0);
+		CHECK(was_late_once(LOOKS));
+		EQUAL(rig.status.retries, 1);
+		CHECK(rig_holds(0, 2));
+	}
 }
 
 /* Until a result can be taken, which is left to the next call. */
@@ -122,19 +149,14 @@ static void wait_for_result(void)
 /* What has not been late is nobody's concern: another may use it all the time. */
 TEST(test_busy_buffer, "a buffer that was not late is not waited for")
 {
-	uint64_t from = lab_area_offset(rig.store);
-	struct chario_buffer *buffer;
-	uint32_t released = 0;
-
-	EQUAL(chario_buffer_pool(chario_store_device(rig.store), 4096, 0, &buffer), 0);
 	busy_id = chario_buffer_id(buffer);
 	lab_fill(chario_buffer_memory(buffer), 512, 1);
 	EQUAL(rig_open(&rig_small), 0);
-	log_disk_hold(rig.disk, from, from + RIG_SEGMENT);
+	rig_hold(RIG_SEGMENT);
 	rig.disk->faults.write.times = 1;
 	EQUAL(rig_record(0, 1, chario_stream_room_bytes(rig.stream)), 0);
 	log_disk_wait_held(rig.disk, 1);
-	log_disk_hold(rig.disk, 0, 0);
+	rig_hold(0);
 	wait_for_result();
 	/* Nothing is in flight, this one has not been submitted, and the segment is late. */
 	EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, 512, 2, 0, 0, &released), 0);
@@ -143,28 +165,10 @@ TEST(test_busy_buffer, "a buffer that was not late is not waited for")
 	CHECK(was_late_once(LOOKS));
 	EQUAL(released, 1);
 	CHECK(rig_holds(0, 2));
-	chario_buffer_free(buffer);
 }
 
-/* Half of it has landed, and nothing says that the drive has let go of the rest. */
-TEST(test_short_segment, "one that was written in part may be late")
+TEST(test_short_external, "a write from memory of others that was written in part may be late")
 {
-	EQUAL(rig_open(&rig_small), 0);
-	halve = true;
-	EQUAL(rig_record(0, 1, 10), 0);
-	EQUAL(rig_wait(), 0);
-	CHECK(was_late_once(LOOKS));
-	EQUAL(rig_look(), 0);
-	EQUAL(rig.status.retries, 1);
-	CHECK(rig_holds(0, 1));
-}
-
-TEST(test_short_external, "so may one from memory of others")
-{
-	struct chario_buffer *buffer;
-	uint32_t released = 0;
-
-	EQUAL(chario_buffer_pool(chario_store_device(rig.store), 4096, 0, &buffer), 0);
 	lab_fill(chario_buffer_memory(buffer), 1024, 0);
 	EQUAL(rig_open(&rig_small), 0);
 	halve = true;
@@ -174,28 +178,11 @@ TEST(test_short_external, "so may one from memory of others")
 	CHECK(was_late_once(LOOKS + 1));
 	EQUAL(released, 1);
 	CHECK(rig_holds(0, 1));
-	chario_buffer_free(buffer);
-}
-
-/* The command that failed need not have been the last. */
-TEST(test_refused_segment, "and one that the disk has refused")
-{
-	rig.disk->faults.error = -EIO;
-	EQUAL(rig_open(&rig_small), 0);
-	rig.disk->faults.write.times = 1;
-	EQUAL(rig_record(0, 1, 10), 0);
-	EQUAL(rig_wait(), 0);
-	CHECK(was_late_once(LOOKS));
-	CHECK(rig_holds(0, 1));
 }
 
 /* Memory of others is given back when the drive is done, also when all is over. */
 TEST(test_memory_of_others, "memory of others is not given back before")
 {
-	struct chario_buffer *buffer;
-	uint32_t released = 0;
-
-	EQUAL(chario_buffer_pool(chario_store_device(rig.store), 4096, 0, &buffer), 0);
 	EQUAL(rig_open(&rig_small), 0);
 	rig.disk->faults.write.times = 100;
 	EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, 512, 1, 0, 0, &released), 0);
@@ -208,21 +195,18 @@ TEST(test_memory_of_others, "memory of others is not given back before")
 	EQUAL(released, 1);
 	EQUAL(times_late, 4);
 	EQUAL(rig_close(), -ETIMEDOUT);
-	chario_buffer_free(buffer);
 }
 
 /* A recording that ends with a write from a buffer that the drive is not done with. */
-static int end_late(struct chario_buffer **buffer, uint32_t *released)
+static int end_late(void)
 {
-	int err = chario_buffer_pool(chario_store_device(rig.store), 4096, 0, buffer);
+	int err = rig_open(&rig_small);
 
-	if (!err)
-		err = rig_open(&rig_small);
 	rig.disk->faults.error = -EINVAL;
 	rig.disk->faults.write.times = 1;
-	busy_id = chario_buffer_id(*buffer);
+	busy_id = chario_buffer_id(buffer);
 	if (!err)
-		err = chario_stream_write_buffer(rig.stream, *buffer, 0, 512, 1, 0, 0, released);
+		err = chario_stream_write_buffer(rig.stream, buffer, 0, 512, 1, 0, 0, &released);
 	return err ? err : rig_wait();
 }
 
@@ -230,10 +214,8 @@ static int end_late(struct chario_buffer **buffer, uint32_t *released)
 TEST(test_no_sleep, "no call that does not sleep waits for that")
 {
 	struct chario_stream_room room;
-	struct chario_buffer *buffer;
-	uint32_t released = 0;
 
-	EQUAL(end_late(&buffer, &released), -EINVAL);
+	EQUAL(end_late(), -EINVAL);
 	EQUAL(busy_looks, 1);
 	EQUAL(chario_stream_service(rig.stream), -EINVAL);
 	EQUAL(busy_looks, 2);
@@ -247,32 +229,25 @@ TEST(test_no_sleep, "no call that does not sleep waits for that")
 	EQUAL(chario_stream_service(rig.stream), -EINVAL);
 	EQUAL(released, 1);
 	EQUAL(rig_close(), -EINVAL);
-	chario_buffer_free(buffer);
 }
 
 /* The end may take as long as the drive does. */
 TEST(test_close_waits, "closing does")
 {
-	struct chario_buffer *buffer;
-	uint32_t released = 0;
-
-	EQUAL(end_late(&buffer, &released), -EINVAL);
+	EQUAL(end_late(), -EINVAL);
 	EQUAL(released, 0);
 	EQUAL(rig_close(), -EINVAL);
 	EQUAL(busy_looks, BUSY_LOOKS);
 	EQUAL(released, 1);
-	chario_buffer_free(buffer);
 }
 
 /* What has been freed has been waited for: close does not look at it, nor at its handle. */
 TEST(test_freed_buffer, "a buffer may be freed after an error")
 {
-	struct chario_buffer *buffer;
-	uint32_t released = 0;
-
-	EQUAL(end_late(&buffer, &released), -EINVAL);
+	EQUAL(end_late(), -EINVAL);
 	EQUAL(released, 0);
 	EQUAL(chario_buffer_free(buffer), 0);
+	buffer = NULL;
 	gone_id = busy_id;
 	EQUAL(rig_close(), -EINVAL);
 	EQUAL(busy_looks, 1);
@@ -313,22 +288,19 @@ TEST(test_content, "nor that of an area's content")
 /* Less than was asked: the rest of the memory, or of the place, may still be used. */
 TEST(test_part_of_content, "nor where a part of the content was moved")
 {
-	struct chario_buffer *buffer;
 	struct chario_area *area;
 
 	EQUAL(chario_store_remove(rig.store, LAB_AREA), 0);
 	EQUAL(chario_store_create(rig.store, "more", 65536, 0), 0);
 	EQUAL(chario_area_open(rig.store, "more", O_RDWR, &area), 0);
-	EQUAL(chario_buffer_pool(chario_store_device(rig.store), 65536, 0, &buffer), 0);
 	halve = true;
-	EQUAL(chario_area_write_buffer(area, buffer, 0, 65536, 0, 0), 32768);
+	EQUAL(chario_area_write_buffer(area, buffer, 0, BUFFER_BYTES, 0, 0), 32768);
 	EQUAL(looks, LOOKS);
 	halve_read = true;
-	EQUAL(chario_area_read_buffer(area, buffer, 0, 65536, 0, 0), 32768);
+	EQUAL(chario_area_read_buffer(area, buffer, 0, BUFFER_BYTES, 0, 0), 32768);
 	EQUAL(looks, 2 * LOOKS);
-	EQUAL(chario_area_read_buffer(area, buffer, 0, 65536, 0, 0), 65536);
+	EQUAL(chario_area_read_buffer(area, buffer, 0, BUFFER_BYTES, 0, 0), 65536);
 	EQUAL(looks, 2 * LOOKS);
-	EQUAL(chario_buffer_free(buffer), 0);
 	chario_area_close(area);
 }
 
@@ -361,4 +333,4 @@ TEST(test_move, "a move waits for what it has read and written in part")
 	chario_area_close(area);
 }
 
-TEST_MAIN(before, rig_end)
+TEST_MAIN(before, after)

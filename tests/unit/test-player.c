@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Players: what a recording on a disk in memory has is given to a function.  The linker leads
- * the clock and the naps of the library to this file, so no test waits for the time of a
- * record, nor depends on it.
+ * Players: what a recording on a disk in memory has is given to a function.
  */
 #include <chario/player.h>
 
-#include <sys/wait.h>
-
-#include "system/sys.h"
+#include "clocks.h"
 #include "tap.h"
-#include "tape-rig.h"
 
-#define RECORD  1000U
 #define STOPPED 77
 
 /* The time of the clock when a test begins. */
@@ -22,13 +16,8 @@
 /* Records that a test may take. */
 #define MOST_TAKEN 64
 
-uint64_t __wrap_chario_sys_now(void);
-int64_t __wrap_chario_sys_deadline(int64_t timeout_ns);
-bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns);
-
 static struct chario_player player;
-static int64_t clock_ns;
-static unsigned int naps, waits, faults;
+static unsigned int waits, faults;
 
 /* The numbers of the records taken, and the times of the clock when they were. */
 static uint64_t taken[MOST_TAKEN];
@@ -41,27 +30,6 @@ static unsigned int last_record, last_wait, last_fault;
 /* Work of a callback at a wait, or NULL. */
 static void (*at_wait)(void);
 
-uint64_t __wrap_chario_sys_now(void)
-{
-	return (uint64_t)clock_ns;
-}
-
-int64_t __wrap_chario_sys_deadline(int64_t timeout_ns)
-{
-	return clock_ns + (timeout_ns < 0 ? INT64_MAX / 2 : timeout_ns);
-}
-
-bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns)
-{
-	int64_t left = deadline_ns - clock_ns;
-
-	if (left <= 0)
-		return false;
-	naps++;
-	clock_ns += left < most_ns ? left : most_ns;
-	return true;
-}
-
 static int take(const struct chario_record *record, void *data)
 {
 	bool is_right = lab_is(record->memory, record->bytes, record->sequence);
@@ -69,7 +37,7 @@ static int take(const struct chario_record *record, void *data)
 	if (data != &player || !is_right || nr_taken == MOST_TAKEN)
 		return -1;
 	taken[nr_taken] = record->sequence;
-	taken_ns[nr_taken++] = clock_ns - BEGIN_NS;
+	taken_ns[nr_taken++] = boot_ns - BEGIN_NS;
 	return nr_taken == last_record ? STOPPED : 0;
 }
 
@@ -89,10 +57,10 @@ static int wait_more(const struct chario_player *now, void *data)
 
 static void before(void)
 {
-	clock_ns = BEGIN_NS;
+	boot_ns = BEGIN_NS;
 	naps = waits = faults = nr_taken = last_record = last_wait = last_fault = 0;
 	at_wait = NULL;
-	rig_begin(RIG_BYTES, true);
+	rig_begin_usual();
 	player = (struct chario_player){
 		.size = sizeof(player),
 		.take = take,
@@ -108,15 +76,6 @@ static void before(void)
 		EQUAL(run(), status);   \
 		EQUAL(player.end, why); \
 	} while (0)
-
-/* Record a record of a time, or with a time of its own if that is 0. */
-static int record_at(uint64_t sequence, uint64_t time_ns, unsigned int flags)
-{
-	unsigned char memory[RECORD];
-
-	lab_fill(memory, RECORD, sequence);
-	return chario_stream_write(rig.stream, memory, RECORD, time_ns, flags, -1);
-}
 
 /* Make a recording with so many records, and open it; the stream stays open. */
 static int begin(uint64_t records)
@@ -206,10 +165,7 @@ TEST(test_missing, "records that are missing count")
 	EQUAL(begin(20), 0);
 	EQUAL(chario_stream_lose(rig.stream, 3, 0), 0);
 	EQUAL(rig_close(), 0);
-	rig.disk->faults.bad[0] = (struct log_place){
-		.offset = lab_area_offset(rig.store) + RIG_SEGMENT,
-		.bytes = 4096,
-	};
+	rig_spoil(RIG_SEGMENT, 4096);
 	EQUAL(run(), 0);
 	CHECK(player.records < 20);
 	EQUAL(player.records + player.missing, 23);
@@ -346,7 +302,7 @@ TEST(test_stop_of_pace, "a wait for a record ends by its callback")
 /* Time that the callback takes does not add to that of the recording. */
 static void take_time(void)
 {
-	clock_ns += 10 * SECOND;
+	boot_ns += 10 * SECOND;
 }
 
 TEST(test_late, "late records are given at once")
@@ -439,15 +395,8 @@ TEST(test_arguments, "arguments that cannot be")
 
 TEST(test_child, "a child of fork() plays nothing")
 {
-	pid_t child;
-	int status;
-
 	EQUAL(begin_ended(1), 0);
-	child = fork();
-	if (!child)
-		_exit(run() == -EPERM && player.end == CHARIO_PLAYER_READ ? 0 : 1);
-	EQUAL(waitpid(child, &status, 0), child);
-	EQUAL(status, 0);
+	CHECK_IN_CHILD(run() == -EPERM && player.end == CHARIO_PLAYER_READ);
 }
 
 TEST_MAIN(before, rig_end)

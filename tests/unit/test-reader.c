@@ -7,9 +7,9 @@
 #include <sys/wait.h>
 
 #include "tap.h"
-#include "tape-lab.h"
+#include "tape-rig.h"
 
-#define SEGMENT 8192U
+#define SEGMENT RIG_SEGMENT
 #define SLOTS   64U
 
 #define MS 1000000LL
@@ -18,11 +18,6 @@
 #define NEVER_NS (1000000 * MS)
 
 static const char *path;
-static struct chario_store *store;
-static struct chario_stream *stream;
-static struct chario_reader *reader;
-static struct chario_recording recording;
-
 static struct chario_stream_options options;
 
 static void before(void)
@@ -36,93 +31,57 @@ static void before(void)
 		.durability = CHARIO_DURABILITY_FUA,
 		.flush_ns = NEVER_NS,
 	};
-	chario_store_open(path, O_RDWR, &store);
+	chario_store_open(path, O_RDWR, &rig.store);
 }
 
 static void after(void)
 {
-	chario_reader_close(reader);
-	chario_stream_close(stream);
-	reader = NULL;
-	stream = NULL;
-	chario_store_close(store);
+	rig_close_reader();
+	rig_close();
+	chario_store_close(rig.store);
 	lab_remove_file();
 }
 
 static int open_stream(uint32_t flags)
 {
 	options.flags = flags;
-	return chario_stream_open(store, LAB_AREA, &options, &stream);
-}
-
-static int close_stream(void)
-{
-	int err = chario_stream_close(stream);
-
-	stream = NULL;
-	return err;
-}
-
-static int record(uint64_t from, uint64_t to, size_t bytes)
-{
-	int err = 0;
-
-	for (uint64_t i = from; i < to && !err; i++)
-		err = lab_write(stream, i, bytes);
-	return err;
-}
-
-static int open_reader(void)
-{
-	return chario_reader_open(store, LAB_AREA, &reader);
-}
-
-static int get_recording(void)
-{
-	return chario_reader_get_recording(reader, &recording, sizeof(recording));
+	return rig_open(&options);
 }
 
 /* The next record is this one. */
 static bool is_next(uint64_t sequence, uint64_t missing, int64_t timeout_ns)
 {
-	struct chario_record is;
-	int err = chario_reader_next(reader, timeout_ns, &is);
+	const struct chario_record *is = &rig.record;
+	int err = chario_reader_next(rig.reader, timeout_ns, &rig.record);
 
-	if (!err && is.sequence == sequence && is.missing == missing &&
-	    is.time_ns == sequence + 1 && lab_is(is.memory, is.bytes, sequence))
+	if (!err && is->sequence == sequence && is->missing == missing &&
+	    is->time_ns == sequence + 1 && lab_is(is->memory, is->bytes, sequence))
 		return true;
-	printf("# error %d, record %lld, %lld missing\n", err, (long long)is.sequence,
-	       (long long)is.missing);
+	printf("# error %d, record %lld, %lld missing\n", err, (long long)is->sequence,
+	       (long long)is->missing);
 	return false;
-}
-
-static int next_error(void)
-{
-	struct chario_record is;
-
-	return chario_reader_next(reader, 0, &is);
 }
 
 TEST(test_empty, "an empty recording has no record")
 {
-	EQUAL(open_reader(), -ENODATA);
+	EQUAL(rig_open_reader(), -ENODATA);
 	EQUAL(open_stream(0), 0);
-	EQUAL(open_reader(), 0);
-	EQUAL(next_error(), -EAGAIN);
-	EQUAL(get_recording(), 0);
-	EQUAL(recording.next_record, 0);
-	EQUAL(recording.ended, 0);
-	EQUAL(chario_reader_seek(reader, UINT64_MAX), 0);
-	EQUAL(chario_reader_seek_time(reader, 5), 0);
-	EQUAL(chario_reader_seek(reader, 0), 0);
-	EQUAL(next_error(), -EAGAIN);
-	EQUAL(close_stream(), 0);
-	EQUAL(next_error(), -ENODATA);
-	EQUAL(get_recording(), 0);
-	EQUAL(recording.ended, 1);
-	EQUAL(recording.first_time_ns + recording.last_time_ns, 0);
-	EQUAL(chario_reader_get_recording(reader, &recording, 8), -EINVAL);
-	EQUAL(chario_reader_open(store, "nobody", &(struct chario_reader *){ NULL }), -ENOENT);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_next(), -EAGAIN);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.next_record, 0);
+	EQUAL(rig.recording.ended, 0);
+	EQUAL(chario_reader_seek(rig.reader, UINT64_MAX), 0);
+	EQUAL(chario_reader_seek_time(rig.reader, 5), 0);
+	EQUAL(chario_reader_seek(rig.reader, 0), 0);
+	EQUAL(rig_next(), -EAGAIN);
+	EQUAL(rig_close(), 0);
+	EQUAL(rig_next(), -ENODATA);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.ended, 1);
+	EQUAL(rig.recording.first_time_ns + rig.recording.last_time_ns, 0);
+	EQUAL(chario_reader_get_recording(rig.reader, &rig.recording, 8), -EINVAL);
+	EQUAL(chario_reader_open(rig.store, "nobody", &(struct chario_reader *){ NULL }), -ENOENT);
 }
 
 /* A record that a ring cannot hold would take all others with it. */
@@ -132,17 +91,17 @@ TEST(test_too_long, "a record that is longer than a ring is refused")
 	size_t most;
 
 	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
-	EQUAL(record(0, 1, 100), 0);
-	most = (SLOTS - 2) * chario_stream_room_bytes(stream);
-	EQUAL(chario_stream_write(stream, memory, most + 1, 0, 0, -1), -EMSGSIZE);
-	EQUAL(chario_stream_write(stream, memory, sizeof(memory), 0, 0, -1), -EMSGSIZE);
-	EQUAL(chario_stream_write(stream, memory, most, 7, 0, -1), 0);
-	EQUAL(close_stream(), 0);
-	EQUAL(open_reader(), 0);
-	EQUAL(get_recording(), 0);
-	EQUAL(recording.first_record, 0);
-	EQUAL(recording.next_record, 2);
-	EQUAL(recording.last_time_ns, 7);
+	EQUAL(rig_record(0, 1, 100), 0);
+	most = (SLOTS - 2) * chario_stream_room_bytes(rig.stream);
+	EQUAL(chario_stream_write(rig.stream, memory, most + 1, 0, 0, -1), -EMSGSIZE);
+	EQUAL(chario_stream_write(rig.stream, memory, sizeof(memory), 0, 0, -1), -EMSGSIZE);
+	EQUAL(chario_stream_write(rig.stream, memory, most, 7, 0, -1), 0);
+	EQUAL(rig_close(), 0);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.first_record, 0);
+	EQUAL(rig.recording.next_record, 2);
+	EQUAL(rig.recording.last_time_ns, 7);
 }
 
 /* At every length of a recording, from nothing to three laps. */
@@ -152,103 +111,102 @@ TEST(test_laps, "a ring is found at any place")
 		uint64_t first = count < SLOTS ? 0 : count - SLOTS;
 
 		EQUAL(open_stream(CHARIO_STREAM_RING), 0);
-		EQUAL(record(0, count, 8000), 0);
-		EQUAL(close_stream(), 0);
-		EQUAL(open_reader(), 0);
-		EQUAL(get_recording(), 0);
-		EQUAL(recording.ring, 1);
-		EQUAL(recording.ended, 1);
-		EQUAL(recording.next_record, count);
-		EQUAL(recording.last_time_ns, count);
-		EQUAL(recording.bytes, count * 8000);
-		EQUAL(recording.torn_segments, 0);
+		EQUAL(rig_record(0, count, 8000), 0);
+		EQUAL(rig_close(), 0);
+		EQUAL(rig_open_reader(), 0);
+		EQUAL(rig_get_recording(), 0);
+		EQUAL(rig.recording.ring, 1);
+		EQUAL(rig.recording.ended, 1);
+		EQUAL(rig.recording.next_record, count);
+		EQUAL(rig.recording.last_time_ns, count);
+		EQUAL(rig.recording.bytes, count * 8000);
+		EQUAL(rig.recording.torn_segments, 0);
 		/* The end takes a segment of its own. */
 		if (count >= SLOTS)
 			first++;
-		EQUAL(recording.first_record, first);
+		EQUAL(rig.recording.first_record, first);
 		for (uint64_t i = first; i < count; i++)
 			CHECK(is_next(i, 0, 0));
-		EQUAL(next_error(), -ENODATA);
-		chario_reader_close(reader);
-		reader = NULL;
+		EQUAL(rig_next(), -ENODATA);
+		rig_close_reader();
 	}
 }
 
 TEST(test_seek, "records and times are found")
 {
 	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
-	EQUAL(record(0, 1000, 1000), 0);
-	EQUAL(chario_stream_lose(stream, 10, 0), 0);
-	EQUAL(record(1010, 1100, 12000), 0);
-	EQUAL(close_stream(), 0);
-	EQUAL(open_reader(), 0);
-	EQUAL(get_recording(), 0);
-	CHECK(recording.first_record > 1010);
-	EQUAL(recording.last_time_ns, 1100);
+	EQUAL(rig_record(0, 1000, 1000), 0);
+	EQUAL(chario_stream_lose(rig.stream, 10, 0), 0);
+	EQUAL(rig_record(1010, 1100, 12000), 0);
+	EQUAL(rig_close(), 0);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_get_recording(), 0);
+	CHECK(rig.recording.first_record > 1010);
+	EQUAL(rig.recording.last_time_ns, 1100);
 	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
-	EQUAL(next_error(), -ESTALE);
-	chario_reader_close(reader);
-	EQUAL(record(0, 300, 1000), 0);
-	EQUAL(chario_stream_lose(stream, 10, 0), 0);
-	EQUAL(record(310, 320, 12000), 0);
-	EQUAL(close_stream(), 0);
-	EQUAL(open_reader(), 0);
+	EQUAL(rig_next(), -ESTALE);
+	rig_close_reader();
+	EQUAL(rig_record(0, 300, 1000), 0);
+	EQUAL(chario_stream_lose(rig.stream, 10, 0), 0);
+	EQUAL(rig_record(310, 320, 12000), 0);
+	EQUAL(rig_close(), 0);
+	EQUAL(rig_open_reader(), 0);
 	for (uint64_t i = 0; i < 320; i += 3) {
 		uint64_t to = i >= 300 && i < 310 ? 310 : i;
 
-		EQUAL(chario_reader_seek(reader, i), 0);
+		EQUAL(chario_reader_seek(rig.reader, i), 0);
 		CHECK(is_next(to, 0, 0));
-		EQUAL(chario_reader_seek_time(reader, i + 1), 0);
+		EQUAL(chario_reader_seek_time(rig.reader, i + 1), 0);
 		CHECK(is_next(to, 0, 0));
 		if (to != 299 && to < 319)
 			CHECK(is_next(to + 1, 0, 0));
 	}
-	EQUAL(chario_reader_seek(reader, UINT64_MAX), 0);
-	EQUAL(next_error(), -ENODATA);
-	EQUAL(chario_reader_seek(reader, 5000), 0);
-	EQUAL(next_error(), -ENODATA);
-	EQUAL(chario_reader_seek_time(reader, 5000), 0);
-	EQUAL(next_error(), -ENODATA);
+	EQUAL(chario_reader_seek(rig.reader, UINT64_MAX), 0);
+	EQUAL(rig_next(), -ENODATA);
+	EQUAL(chario_reader_seek(rig.reader, 5000), 0);
+	EQUAL(rig_next(), -ENODATA);
+	EQUAL(chario_reader_seek_time(rig.reader, 5000), 0);
+	EQUAL(rig_next(), -ENODATA);
 }
 
 /* As many as are asked for, and of a ring not those that it has overwritten. */
 TEST(test_newest, "the newest records are found")
 {
 	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
-	EQUAL(open_reader(), 0);
-	EQUAL(chario_reader_seek_newest(reader, 5), 0);
-	EQUAL(next_error(), -EAGAIN);
-	EQUAL(record(0, 2 * SLOTS, 8000), 0);
-	EQUAL(chario_reader_seek_newest(reader, 0), 0);
-	EQUAL(close_stream(), 0);
-	EQUAL(chario_reader_seek_newest(reader, 3), 0);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(chario_reader_seek_newest(rig.reader, 5), 0);
+	EQUAL(rig_next(), -EAGAIN);
+	EQUAL(rig_record(0, 2 * SLOTS, 8000), 0);
+	EQUAL(chario_reader_seek_newest(rig.reader, 0), 0);
+	EQUAL(rig_close(), 0);
+	EQUAL(chario_reader_seek_newest(rig.reader, 3), 0);
 	for (uint64_t i = 2 * SLOTS - 3; i < 2 * SLOTS; i++)
 		CHECK(is_next(i, 0, 0));
-	EQUAL(next_error(), -ENODATA);
-	EQUAL(chario_reader_seek_newest(reader, 0), 0);
-	EQUAL(next_error(), -ENODATA);
-	EQUAL(chario_reader_seek_newest(reader, UINT64_MAX), 0);
-	EQUAL(get_recording(), 0);
-	CHECK(recording.first_record > 0);
-	CHECK(is_next(recording.first_record, 0, 0));
+	EQUAL(rig_next(), -ENODATA);
+	EQUAL(chario_reader_seek_newest(rig.reader, 0), 0);
+	EQUAL(rig_next(), -ENODATA);
+	EQUAL(chario_reader_seek_newest(rig.reader, UINT64_MAX), 0);
+	EQUAL(rig_get_recording(), 0);
+	CHECK(rig.recording.first_record > 0);
+	CHECK(is_next(rig.recording.first_record, 0, 0));
 }
 
 TEST(test_append, "what is appended follows")
 {
 	EQUAL(open_stream(0), 0);
-	EQUAL(record(0, 10, 3000), 0);
-	EQUAL(close_stream(), 0);
-	EQUAL(open_reader(), 0);
+	EQUAL(rig_record(0, 10, 3000), 0);
+	EQUAL(rig_close(), 0);
+	EQUAL(rig_open_reader(), 0);
 	for (uint64_t i = 0; i < 10; i++)
 		CHECK(is_next(i, 0, 0));
-	EQUAL(next_error(), -ENODATA);
+	EQUAL(rig_next(), -ENODATA);
 	EQUAL(open_stream(CHARIO_STREAM_APPEND), 0);
-	EQUAL(next_error(), -EAGAIN);
-	EQUAL(record(10, 20, 3000), 0);
-	EQUAL(close_stream(), 0);
+	EQUAL(rig_next(), -EAGAIN);
+	EQUAL(rig_record(10, 20, 3000), 0);
+	EQUAL(rig_close(), 0);
 	for (uint64_t i = 10; i < 20; i++)
 		CHECK(is_next(i, 0, 0));
-	EQUAL(next_error(), -ENODATA);
+	EQUAL(rig_next(), -ENODATA);
 	options.segment_bytes = 16384;
 	EQUAL(open_stream(CHARIO_STREAM_APPEND), -EINVAL);
 }
@@ -264,17 +222,17 @@ static pid_t start_writer(uint32_t flags, uint64_t from, uint64_t to, useconds_t
 	/* The store of the parent is the parent's. */
 	if (pause_us)
 		options.flush_ns = 5 * MS;
-	if (chario_store_open(path, O_RDWR, &store) || open_stream(flags))
+	if (chario_store_open(path, O_RDWR, &rig.store) || open_stream(flags))
 		_exit(1);
 	for (uint64_t i = from; i < to; i++) {
-		if (lab_write(stream, i, 1 + lab_mix(i) % 9000))
+		if (lab_write(rig.stream, i, 1 + lab_mix(i) % 9000))
 			_exit(2);
 		if (pause_us)
 			usleep(pause_us);
 	}
 	if (ends)
-		_exit(chario_stream_close(stream) ? 3 : 0);
-	if (chario_stream_wait(stream, UINT64_MAX, -1))
+		_exit(rig_close() ? 3 : 0);
+	if (rig_wait())
 		_exit(4);
 	kill(getpid(), SIGKILL);
 	_exit(5);
@@ -286,17 +244,17 @@ TEST(test_kill, "a program that was killed leaves its recording")
 
 	EQUAL(waitpid(start_writer(0, 0, 30, 0, false), &how, 0) > 0, 1);
 	CHECK(WIFSIGNALED(how));
-	EQUAL(open_reader(), 0);
+	EQUAL(rig_open_reader(), 0);
 	for (uint64_t i = 0; i < 30; i++)
 		CHECK(is_next(i, 0, 0));
-	EQUAL(next_error(), -EAGAIN);
-	EQUAL(get_recording(), 0);
-	EQUAL(recording.ended, 0);
+	EQUAL(rig_next(), -EAGAIN);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.ended, 0);
 	EQUAL(waitpid(start_writer(CHARIO_STREAM_APPEND, 30, 50, 0, true), &how, 0) > 0, 1);
 	EQUAL(how, 0);
 	for (uint64_t i = 30; i < 50; i++)
 		CHECK(is_next(i, 0, 0));
-	EQUAL(next_error(), -ENODATA);
+	EQUAL(rig_next(), -ENODATA);
 }
 
 static bool has_ended(pid_t child)
@@ -313,40 +271,39 @@ TEST(test_follow, "a reader follows another process")
 	int how;
 
 	EQUAL(open_stream(0), 0);
-	EQUAL(close_stream(), 0);
+	EQUAL(rig_close(), 0);
 	writer = start_writer(CHARIO_STREAM_APPEND, 0, 30, 1000, true);
-	EQUAL(open_reader(), 0);
+	EQUAL(rig_open_reader(), 0);
 	/* Until the writer goes on, the recording has an end. */
 	do
-		EQUAL(get_recording(), 0);
-	while (!recording.next_record && !has_ended(writer));
+		EQUAL(rig_get_recording(), 0);
+	while (!rig.recording.next_record && !has_ended(writer));
 	for (uint64_t i = 0; i < 30; i++) {
 		CHECK(is_next(i, 0, 60000 * MS));
-		EQUAL(get_recording(), 0);
-		CHECK(recording.next_record > i);
+		EQUAL(rig_get_recording(), 0);
+		CHECK(rig.recording.next_record > i);
 	}
 	EQUAL(waitpid(writer, &how, 0), writer);
 	EQUAL(how, 0);
-	EQUAL(next_error(), -ENODATA);
+	EQUAL(rig_next(), -ENODATA);
 }
 
 /* A reader that is too slow for a ring is told how much it has missed. */
 TEST(test_lapped, "a reader that is too slow is told")
 {
-	struct chario_record is;
 	uint64_t expected = 1;
 
 	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
-	EQUAL(record(0, 10, 8000), 0);
-	EQUAL(chario_stream_wait(stream, UINT64_MAX, -1), 0);
-	EQUAL(open_reader(), 0);
+	EQUAL(rig_record(0, 10, 8000), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_open_reader(), 0);
 	CHECK(is_next(0, 0, 0));
-	EQUAL(record(10, 200, 8000), 0);
-	EQUAL(chario_stream_wait(stream, UINT64_MAX, -1), 0);
-	while (!chario_reader_next(reader, 0, &is)) {
-		EQUAL(is.sequence, expected + is.missing);
-		CHECK(lab_is(is.memory, is.bytes, is.sequence));
-		expected = is.sequence + 1;
+	EQUAL(rig_record(10, 200, 8000), 0);
+	EQUAL(rig_wait(), 0);
+	while (!rig_next()) {
+		EQUAL(rig.record.sequence, expected + rig.record.missing);
+		CHECK(lab_is(rig.record.memory, rig.record.bytes, rig.record.sequence));
+		expected = rig.record.sequence + 1;
 	}
 	EQUAL(expected, 200);
 }
@@ -355,12 +312,12 @@ TEST(test_lapped, "a reader that is too slow is told")
 TEST(test_damage, "damage is passed over")
 {
 	static const unsigned char junk[SEGMENT];
-	uint64_t from = lab_area_offset(store);
+	uint64_t from = lab_area_offset(rig.store);
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
 	EQUAL(open_stream(0), 0);
-	EQUAL(record(0, 50, 3930), 0);
-	EQUAL(close_stream(), 0);
+	EQUAL(rig_record(0, 50, 3930), 0);
+	EQUAL(rig_close(), 0);
 	/* Two records fill a segment: data of one, the header of the next but one, all. */
 	EQUAL(pwrite(fd, junk, 100, (off_t)from + 3 * SEGMENT + 1000), 100);
 	EQUAL(pwrite(fd, junk, 4, (off_t)from + 5 * SEGMENT + 128), 4);
@@ -368,9 +325,9 @@ TEST(test_damage, "damage is passed over")
 	EQUAL(pwrite(fd, junk, SEGMENT, (off_t)from + 16 * SEGMENT), SEGMENT);
 	EQUAL(pwrite(fd, junk, SEGMENT, (off_t)from), SEGMENT);
 	close(fd);
-	EQUAL(open_reader(), 0);
-	EQUAL(get_recording(), 0);
-	EQUAL(recording.next_record, 50);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.next_record, 50);
 	CHECK(is_next(2, 2, 0));
 	for (uint64_t i = 3; i < 6; i++)
 		CHECK(is_next(i, 0, 0));
@@ -383,8 +340,8 @@ TEST(test_damage, "damage is passed over")
 		CHECK(is_next(i, i == 16 ? 2 : 0, 0));
 	for (uint64_t i = 34; i < 50; i++)
 		CHECK(is_next(i, i == 34 ? 2 : 0, 0));
-	EQUAL(next_error(), -ENODATA);
-	EQUAL(chario_reader_seek(reader, 15), 0);
+	EQUAL(rig_next(), -ENODATA);
+	EQUAL(chario_reader_seek(rig.reader, 15), 0);
 	CHECK(is_next(16, 0, 0));
 }
 
@@ -394,24 +351,23 @@ TEST(test_search, "the search is a logarithm")
 	static const uint64_t counts[] = { 1, 100, 2047, 2048, 3000, 4095, 4096, 4097, 6000, 9000 };
 	struct log_disk *disk;
 
-	chario_store_close(store);
+	chario_store_close(rig.store);
 	disk = lab_make_disk(4096ULL * SEGMENT, false);
-	store = lab_open_store(disk);
+	rig.store = lab_open_store(disk);
 	options.durability = CHARIO_DURABILITY_AUTO;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		EQUAL(open_stream(CHARIO_STREAM_RING), 0);
-		EQUAL(record(0, counts[i], 8000), 0);
-		EQUAL(close_stream(), 0);
-		EQUAL(open_reader(), 0);
-		EQUAL(get_recording(), 0);
-		EQUAL(recording.next_record, counts[i]);
+		EQUAL(rig_record(0, counts[i], 8000), 0);
+		EQUAL(rig_close(), 0);
+		EQUAL(rig_open_reader(), 0);
+		EQUAL(rig_get_recording(), 0);
+		EQUAL(rig.recording.next_record, counts[i]);
 		/* Twice the logarithm of 4096, thrice the window of 4, and some. */
-		CHECK(recording.reads <= 2 * 12 + 3 * 4 + 6);
-		chario_reader_close(reader);
-		reader = NULL;
+		CHECK(rig.recording.reads <= 2 * 12 + 3 * 4 + 6);
+		rig_close_reader();
 	}
-	chario_store_close(store);
-	store = NULL;
+	chario_store_close(rig.store);
+	rig.store = NULL;
 	log_disk_destroy(disk);
 }
 

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 
 #include "recorder-rig.h"
 #include "tap.h"
@@ -50,26 +49,19 @@ TEST(test_part, "a record that has begun is ended in time")
 	EQUAL(rig.status.bytes, 4);
 }
 
-static void hold_disk(bool hold)
-{
-	uint64_t from = lab_area_offset(rig.store);
-
-	log_disk_hold(rig.disk, hold ? from : 0, hold ? from + RIG_BYTES : 0);
-}
-
 static int stop_at_wait(const struct chario_recorder *now, void *data)
 {
 	calls++;
 	if (!now->waits && !now->gaps)
 		return 0;
-	hold_disk(false);
+	rig_hold(0);
 	return STOPPED;
 }
 
 /* With all buffers on their way the source waits, or is read and not recorded. */
 TEST(test_pressure, "without room the source waits")
 {
-	hold_disk(true);
+	rig_hold(RIG_BYTES);
 	recorder.progress = stop_at_wait;
 	EQUAL(give(0, 60), 0);
 	ENDS(STOPPED, CHARIO_RECORDER_STOPPED);
@@ -84,7 +76,7 @@ TEST(test_pressure, "without room the source waits")
 
 TEST(test_drop, "or what it gives is lost and counted")
 {
-	hold_disk(true);
+	rig_hold(RIG_BYTES);
 	recorder.progress = stop_at_wait;
 	recorder.flags = CHARIO_RECORDER_DROP;
 	EQUAL(give(0, 60), 0);
@@ -155,15 +147,8 @@ TEST(test_arguments, "arguments that cannot be")
 
 TEST(test_child, "a child of fork() records nothing")
 {
-	pid_t child;
-	int status;
-
 	EQUAL(give(0, 1), 0);
-	child = fork();
-	if (!child)
-		_exit(run() == -EPERM && recorder.end == CHARIO_RECORDER_WRITE ? 0 : 1);
-	EQUAL(waitpid(child, &status, 0), child);
-	EQUAL(status, 0);
+	CHECK_IN_CHILD(run() == -EPERM && recorder.end == CHARIO_RECORDER_WRITE);
 }
 
 static void note_signal(int number)

@@ -121,16 +121,23 @@ static int repair(struct log_disk *disk, int found)
 	return rig_check(disk, CHARIO_CHECK_REPAIR, &findings);
 }
 
+/* Claim that the store opens, is not formatted unasked, and a repair puts so much damage right. */
+static void check_repair(struct log_disk *disk, const char *name, int damages)
+{
+	EQUAL(find(disk, O_RDONLY, name), 0);
+	EQUAL(find(disk, O_RDWR, name), 0);
+	EQUAL(rig_format(disk, &layout), -EEXIST);
+	EQUAL(repair(disk, damages), 0);
+	EQUAL(find(disk, O_RDWR, name), 0);
+	EQUAL(repair(disk, 0), 0);
+}
+
 TEST(an_older_store_stays_dead, "an older, larger store stays dead")
 {
 	struct log_disk *disk = make_two(THIS);
 
 	disk->image[100] ^= 1;
-	EQUAL(find(disk, O_RDONLY, "living"), 0);
-	EQUAL(find(disk, O_RDWR, "living"), 0);
-	EQUAL(repair(disk, 1), 0);
-	EQUAL(find(disk, O_RDWR, "living"), 0);
-	EQUAL(repair(disk, 0), 0);
+	check_repair(disk, "living", 1);
 	log_disk_destroy(disk);
 }
 
@@ -165,9 +172,7 @@ TEST(a_longer_table_leaves_nothing, "a longer table leaves nothing behind")
 		struct log_disk *disk = make_over(SMALL, alignment);
 
 		memset(disk->image, 0, 3 * BLOCK);
-		EQUAL(find(disk, O_RDONLY, "living"), 0);
-		EQUAL(repair(disk, 2), 0);
-		EQUAL(find(disk, O_RDWR, "living"), 0);
+		check_repair(disk, "living", 2);
 		log_disk_destroy(disk);
 	}
 }
@@ -181,10 +186,7 @@ TEST(what_a_longer_table_leaves_stays_dead, "what a longer table has left stays 
 		memset(disk->image, 0, 3 * BLOCK);
 		if (bytes < LARGE)
 			memset(disk->image + SMALL - (BLOCKS + 1) * BLOCK, 0, BLOCKS * BLOCK);
-		EQUAL(find(disk, O_RDONLY, "living"), 0);
-		EQUAL(find(disk, O_RDWR, "living"), 0);
-		EQUAL(repair(disk, 2), 0);
-		EQUAL(find(disk, O_RDWR, "living"), 0);
+		check_repair(disk, "living", 2);
 		log_disk_destroy(disk);
 	}
 }
@@ -212,12 +214,7 @@ TEST(headers_are_made_from_the_table, "headers are made from the table")
 
 			memset(disk->image, 0x5a, blocks * BLOCK);
 			memset(disk->image + SMALL - BLOCK, 0x5a, BLOCK);
-			EQUAL(find(disk, O_RDONLY, "there"), 0);
-			EQUAL(find(disk, O_RDWR, "there"), 0);
-			EQUAL(rig_format(disk, &layout), -EEXIST);
-			EQUAL(repair(disk, blocks == 3 ? 3 : 2), 0);
-			EQUAL(repair(disk, 0), 0);
-			EQUAL(find(disk, O_RDWR, "there"), 0);
+			check_repair(disk, "there", blocks == 3 ? 3 : 2);
 			log_disk_destroy(disk);
 		}
 	}
@@ -245,10 +242,7 @@ TEST(the_second_copy_is_enough, "the second copy of the table is enough")
 
 		memset(disk->image, 0x5a, (2 + BLOCKS) * BLOCK);
 		memset(disk->image + SMALL - BLOCK, 0x5a, BLOCK);
-		EQUAL(find(disk, O_RDWR, "there"), 0);
-		EQUAL(rig_format(disk, &layout), -EEXIST);
-		EQUAL(repair(disk, 2 + BLOCKS), 0);
-		EQUAL(repair(disk, 0), 0);
+		check_repair(disk, "there", 2 + BLOCKS);
 		log_disk_destroy(disk);
 	}
 }
@@ -260,12 +254,7 @@ TEST(a_partition_table_takes_both_headers_only, "a partition table takes both he
 
 	memset(disk->image, 0x5a, 34 << 9);
 	memset(disk->image + SMALL - (33 << 9), 0x5a, 33 << 9);
-	EQUAL(find(disk, O_RDONLY, "there"), 0);
-	EQUAL(find(disk, O_RDWR, "there"), 0);
-	EQUAL(rig_format(disk, &layout), -EEXIST);
-	EQUAL(repair(disk, 2 + 3 + 4), 0);
-	EQUAL(repair(disk, 0), 0);
-	EQUAL(find(disk, O_RDWR, "there"), 0);
+	check_repair(disk, "there", 2 + 3 + 4);
 	log_disk_destroy(disk);
 }
 

@@ -2,8 +2,6 @@
 /*
  * What a ring keeps whose records have no checksum: all that nobody can have torn.
  */
-#include <errno.h>
-
 #include "tap.h"
 #include "tape-rig.h"
 
@@ -34,14 +32,9 @@ static int append(uint64_t from, uint64_t to)
 /* The same, but the power is cut when all is durable. */
 static int append_and_cut(unsigned int flags, uint64_t from, uint64_t to)
 {
-	unsigned char *image = malloc(rig.disk->bytes);
 	int err = rig_open(ring(flags)) ?: rig_record(from, to, RECORD_BYTES) ?: rig_wait();
 
-	memcpy(image, rig.disk->image, rig.disk->bytes);
-	rig_close();
-	memcpy(rig.disk->image, image, rig.disk->bytes);
-	free(image);
-	return err;
+	return rig_cut() ?: err;
 }
 
 /* The oldest record that is there, where all behind it up to @end are; or UINT64_MAX. */
@@ -96,16 +89,13 @@ TEST(test_cut_and_damage, "it takes no less where the newest segments are damage
 	for (size_t i = 0; i < 2 * sizeof(cuts) / sizeof(cuts[0]); i++) {
 		const struct cut *cut = &cuts[i / 2];
 		uint64_t left = cut->records - cut->damaged;
-		struct log_place place = {
-			.offset = lab_area_offset(rig.store) + left % RIG_SLOTS * RIG_SEGMENT,
-			.bytes = cut->damaged * RIG_SEGMENT,
-		};
+		uint64_t at = left % RIG_SLOTS * RIG_SEGMENT, bytes = cut->damaged * RIG_SEGMENT;
 
 		EQUAL(append_and_cut(0, 0, cut->records), 0);
 		if (i & 1)
-			rig.disk->faults = (struct log_faults){ .bad = { place }, .error = -EIO };
+			rig_spoil(at, bytes);
 		else
-			memset(rig.disk->image + place.offset, 0, place.bytes);
+			memset(rig_place(at), 0, bytes);
 		EQUAL(oldest(left), cut->oldest[i & 1]);
 		log_disk_heal(rig.disk);
 	}
@@ -139,7 +129,6 @@ static bool is_right(void)
 TEST(test_append_that_is_cut, "what an append has begun to overwrite is left out")
 {
 	uint64_t slot = lab_area_offset(rig.store) + (41 - RIG_SLOTS) * RIG_SEGMENT;
-	unsigned char *image = malloc(rig.disk->bytes);
 	struct chario_stream_room room;
 
 	EQUAL(rig_open(ring(0)), 0);
@@ -153,11 +142,7 @@ TEST(test_append_that_is_cut, "what an append has begun to overwrite is left out
 	EQUAL(chario_stream_commit(rig.stream, &room, RECORD_BYTES, 1, 0), 0);
 	while (log_disk_nr_entries(rig.disk) < 1)
 		usleep(1000);
-	memcpy(image, rig.disk->image, rig.disk->bytes);
-	log_disk_hold(rig.disk, 0, 0);
-	rig_close();
-	memcpy(rig.disk->image, image, rig.disk->bytes);
-	free(image);
+	rig_cut();
 	CHECK(is_right());
 	/* Nor is it trusted when others have gone on. */
 	EQUAL(append(40, 42), 0);
@@ -167,14 +152,12 @@ TEST(test_append_that_is_cut, "what an append has begun to overwrite is left out
 /* Records that were lost and that are missing, as a check adds them up. */
 static void losses(uint64_t *lost, uint64_t *missing)
 {
-	struct chario_recording recording;
-
 	*missing = 0;
 	EQUAL(rig_open_reader(), 0);
 	while (!rig_next())
 		*missing += rig.record.missing;
-	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
-	*lost = recording.lost_records - recording.lost_before;
+	EQUAL(rig_get_recording(), 0);
+	*lost = rig.recording.lost_records - rig.recording.lost_before;
 	rig_close_reader();
 }
 
@@ -214,7 +197,7 @@ static void damage_one(uint64_t from, uint64_t to, uint64_t segment)
 {
 	EQUAL(rig_record(from, to, RECORD_BYTES), 0);
 	EQUAL(rig_wait(), 0);
-	rig.disk->image[lab_area_offset(rig.store) + segment % RIG_SLOTS * RIG_SEGMENT] ^= 1;
+	*rig_place(segment % RIG_SLOTS * RIG_SEGMENT) ^= 1;
 }
 
 /* What the ring overwrites while it is read is not damaged. */

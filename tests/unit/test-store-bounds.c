@@ -47,14 +47,10 @@ static void end(void)
 static int fill(const char *name, char with, size_t bytes)
 {
 	char *memory = malloc(bytes);
-	struct chario_area *area;
-	int err = chario_area_open(store, name, O_RDWR, &area);
+	int err;
 
 	memset(memory, with, bytes);
-	if (!err) {
-		err = chario_area_write(area, memory, bytes, 0) == (ssize_t)bytes ? 0 : -EIO;
-		chario_area_close(area);
-	}
+	err = rig_move(store, name, O_RDWR, memory, bytes, 0);
 	free(memory);
 	return err;
 }
@@ -62,13 +58,8 @@ static int fill(const char *name, char with, size_t bytes)
 static bool holds(const char *name, char what, size_t bytes)
 {
 	char *memory = malloc(bytes);
-	struct chario_area *area;
-	bool same = !chario_area_open(store, name, O_RDONLY, &area);
+	bool same = !rig_move(store, name, O_RDONLY, memory, bytes, 0);
 
-	if (same) {
-		same = chario_area_read(area, memory, bytes, 0) == (ssize_t)bytes;
-		chario_area_close(area);
-	}
 	for (size_t i = 0; i < bytes && same; i++)
 		same = memory[i] == what;
 	free(memory);
@@ -112,14 +103,7 @@ TEST(test_whole_blocks, "blocks that are written whole are not read")
 
 static int make_areas(void)
 {
-	char name[16];
-	int err = 0;
-
-	for (int i = 0; i <= STORE_ENTRIES && !err; i++) {
-		snprintf(name, sizeof(name), "area-%d", i);
-		err = chario_store_create(store, name, BLOCK, 0);
-	}
-	return err;
+	return rig_create_areas(store, STORE_ENTRIES + 1, BLOCK);
 }
 
 /* Have the note say that the last change was, or is, of a block that no table has. */

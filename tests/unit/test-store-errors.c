@@ -257,26 +257,19 @@ static int spoil(uint64_t done_bytes, uint64_t total_bytes, void *data)
 /* An area of 32 KiB that has to slide by 4 KiB. */
 static int make_slide(struct chario_store *store)
 {
-	int err = chario_store_create(store, "gap", 4096, 0);
-
-	if (!err)
-		err = chario_store_create(store, "slides", 32768, 0);
-	return err ? err : chario_store_remove(store, "gap");
+	return chario_store_create(store, "gap", 4096, 0)             ?:
+		       chario_store_create(store, "slides", 32768, 0) ?:
+		       chario_store_remove(store, "gap");
 }
 
 static int slide_without_table(uint64_t number)
 {
-	struct log_disk *disk = log_disk_create(DISK_BYTES, 512);
+	struct chario_store *store;
+	struct log_disk *disk = rig_begin(DISK_BYTES, 512, &layout, &store);
 	struct spoiler spoiler = { disk, number };
 	struct rig_findings findings;
-	struct chario_store *store;
-	int err = rig_format(disk, &layout) ?: rig_open(disk, O_RDWR, &store);
+	int err = make_slide(store) ?: chario_store_defrag(store, spoil, &spoiler);
 
-	if (err)
-		return err;
-	err = make_slide(store);
-	if (!err)
-		err = chario_store_defrag(store, spoil, &spoiler);
 	log_disk_heal(disk);
 	if (chario_store_defrag(store, NULL, NULL) || !rig_is_clean(disk, &findings))
 		err = -EPROTO;
@@ -298,18 +291,6 @@ TEST(table_is_lost_in_a_move, "the table cannot be read again in the middle of a
 
 #define IN_FIRST_BLOCK  "area-0"
 #define IN_SECOND_BLOCK "area-10"
-
-static int fill_first_block(struct chario_store *store)
-{
-	char name[16];
-	int err = 0;
-
-	for (int i = 0; i <= STORE_ENTRIES && !err; i++) {
-		snprintf(name, sizeof(name), "area-%d", i);
-		err = chario_store_create(store, name, 4096, 0);
-	}
-	return err;
-}
 
 /* A writer of the first block is killed when it has written the note and one of the copies. */
 static int die_in_mid_change(struct log_disk *disk, struct chario_store *store)
@@ -344,7 +325,7 @@ static void try_mending(unsigned int failure)
 	struct chario_store *store;
 	struct log_disk *disk = rig_begin(DISK_BYTES, 512, &layout, &store);
 
-	EQUAL(fill_first_block(store), 0);
+	EQUAL(rig_create_areas(store, STORE_ENTRIES + 1, 4096), 0);
 	EQUAL(die_in_mid_change(disk, store), -EIO);
 	EQUAL(rig_open(disk, O_RDWR, &store), 0);
 	fail_mending(disk, failure);
@@ -366,14 +347,11 @@ TEST(mending_fails, "what a killed writer left cannot be mended at first")
 /* Open a store of one area, and change it, while one read fails; -1 where none did. */
 static int open_and_change(int64_t number)
 {
-	struct log_disk *disk = log_disk_create(DISK_BYTES, 512);
 	struct chario_area_info info;
 	struct chario_store *store;
-	int err = rig_format(disk, &layout) ?: rig_open(disk, O_RDWR, &store);
+	struct log_disk *disk = rig_begin(DISK_BYTES, 512, &layout, &store);
+	int err = chario_store_create(store, "there", 4096, 0);
 
-	if (err)
-		return err;
-	err = chario_store_create(store, "there", 4096, 0);
 	chario_store_close(store);
 	disk->faults.read = (struct log_fault){ (uint64_t)number, 1 };
 	err = err ?: rig_open(disk, O_RDWR, &store);

@@ -21,19 +21,6 @@ static void begin(void)
 	make_own_store(DISK_BYTES, 512, 20);
 }
 
-static int make_areas(void)
-{
-	char name[16];
-	int err = 0;
-
-	for (int i = 0; i <= STORE_ENTRIES && !err; i++) {
-		snprintf(name, sizeof(name), "area-%d", i);
-		err = chario_store_create(store, name,
-					  i < STORE_ENTRIES ? SMALL_BYTES : LARGE_BYTES, 0);
-	}
-	return err;
-}
-
 /* Returns whether the names were exchanged, 0 or 1, or -1 if one of them was. */
 static int is_exchanged(struct chario_store *seen)
 {
@@ -66,7 +53,8 @@ static void fail_exchange(enum log_reach reach, uint64_t number, uint64_t times)
 	int err;
 
 	begin();
-	EQUAL(make_areas(), 0);
+	EQUAL(rig_create_areas(store, STORE_ENTRIES, SMALL_BYTES), 0);
+	EQUAL(chario_store_create(store, LARGE, LARGE_BYTES, 0), 0);
 	disk->faults.write = (struct log_fault){ number, times };
 	disk->faults.reach = reach;
 	err = chario_store_exchange(store, SMALL, LARGE);

@@ -4,15 +4,12 @@
  * children, of nobody while it is made.
  */
 #include <signal.h>
-#include <sys/wait.h>
 
 #include <chario/area.h>
-#include <chario/check.h>
 #include <chario/stream.h>
 #include <chario/view.h>
 
 #include "store-file.h"
-#include "store/inner.h"
 #include "system/sys.h"
 #include "tap.h"
 
@@ -21,26 +18,6 @@
 static void make_store(void)
 {
 	make_file_store(FILE_BYTES);
-}
-
-static bool ends_well(pid_t pid)
-{
-	int status;
-
-	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
-}
-
-static bool table_is_locked(int fd)
-{
-	if (chario_lock_try(fd, STORE_LOCK_TABLE, true))
-		return true;
-	chario_lock_drop(fd, STORE_LOCK_TABLE);
-	return false;
-}
-
-static int let_finding_pass(const struct chario_finding *finding, void *data)
-{
-	return 0;
 }
 
 /* A store that is being made looks like one that has lost all. */
@@ -59,7 +36,7 @@ TEST(no_check_while_it_is_made, "a store is not checked while it is made")
 }
 
 /* What a child does with what its parent has open. */
-static void use_of_parent(struct chario_store *store, struct chario_area *area)
+static bool child_may_not_use(struct chario_store *store, struct chario_area *area)
 {
 	struct chario_area_info info;
 	char byte;
@@ -73,7 +50,7 @@ static void use_of_parent(struct chario_store *store, struct chario_area *area)
 
 	chario_area_close(area);
 	chario_store_close(store);
-	_exit(fine ? 0 : 1);
+	return fine;
 }
 
 /* It shares memory and locks with its parent, so that nothing would exclude them. */
@@ -82,7 +59,6 @@ TEST(a_store_is_of_its_process, "a store is of its process, not of its children"
 	struct chario_store *store;
 	struct chario_area *area;
 	char byte = 0;
-	pid_t child;
 	int fd;
 
 	EQUAL(chario_store_open(path, O_RDWR, &store), 0);
@@ -90,13 +66,9 @@ TEST(a_store_is_of_its_process, "a store is of its process, not of its children"
 	EQUAL(chario_area_open(store, "there", O_RDWR, &area), 0);
 	EQUAL(chario_area_write(area, "p", 1, 0), 1);
 	EQUAL(chario_change_begin(store), 0);
-	fflush(stdout);
-	child = fork();
-	if (!child)
-		use_of_parent(store, area);
-	CHECK(ends_well(child));
+	CHECK_IN_CHILD(child_may_not_use(store, area));
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	CHECK(table_is_locked(fd));
+	CHECK(!is_free(fd, STORE_LOCK_TABLE));
 	close(fd);
 	chario_change_end(store);
 	EQUAL(chario_area_read(area, &byte, 1, 0), 1);
@@ -180,7 +152,6 @@ TEST(what_is_open_is_of_its_process, "so are views and recordings")
 	struct opened opened;
 	struct chario_store *store;
 	uint64_t bytes;
-	pid_t child;
 
 	EQUAL(chario_store_open(path, O_RDWR, &store), 0);
 	EQUAL(chario_store_create(store, "there", 4096, 0), 0);
@@ -193,11 +164,7 @@ TEST(what_is_open_is_of_its_process, "so are views and recordings")
 	EQUAL(chario_view_mark(opened.view, 0, 1), 0);
 	EQUAL(chario_stream_open(store, "tape", &options, &opened.stream), 0);
 	EQUAL(chario_stream_write(opened.stream, "p", 1, 0, 0, -1), 0);
-	fflush(stdout);
-	child = fork();
-	if (!child)
-		_exit(child_may_not(&opened) ? 0 : 1);
-	CHECK(ends_well(child));
+	CHECK_IN_CHILD(child_may_not(&opened));
 	EQUAL(chario_view_flush(opened.view, 0, &bytes), 0);
 	EQUAL(bytes, 4096);
 	EQUAL(chario_view_unload(opened.view, 0), 0);

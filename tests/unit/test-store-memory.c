@@ -3,8 +3,6 @@
  * No memory is left for what a change has made of the table: it is made all the same, and
  * what is in memory is made anew before it is used.
  */
-#include <chario/area.h>
-
 #include "own-store.h"
 #include "tap.h"
 
@@ -35,25 +33,12 @@ static void end(void)
 	drop_own_store();
 }
 
-/* So many areas more of a block each. */
-static int fill(int count)
-{
-	char name[24];
-	int err = 0;
-
-	for (int i = 0; i < count && !err; i++) {
-		snprintf(name, sizeof(name), "area-%d", i);
-		err = chario_store_create(store, name, 4096, 0);
-	}
-	return err;
-}
-
 TEST(durable_changes_are_made, "a change that is durable is made")
 {
 	struct rig_findings findings;
 	struct chario_area_info info;
 
-	EQUAL(fill(MOST), 0);
+	EQUAL(rig_create_areas(store, MOST, 4096), 0);
 	no_memory = true;
 	EQUAL(chario_store_create(store, "one more", 4096, 0), 0);
 	EQUAL(chario_store_find(store, "one more", &info, sizeof(info)), -ENOMEM);
@@ -74,14 +59,11 @@ static int stop(uint64_t done_bytes, uint64_t total_bytes, void *data)
 /* One area lies in two pieces, and there is memory for one place less than a second asks. */
 static int leave_move(void)
 {
-	int err = chario_store_create(store, "gap", 4096, 0);
+	int err = chario_store_create(store, "gap", 4096, 0)             ?:
+			  chario_store_create(store, "slides", 32768, 0) ?:
+			  rig_create_areas(store, MOST - 1, 4096)        ?:
+			  chario_store_remove(store, "gap");
 
-	if (!err)
-		err = chario_store_create(store, "slides", 32768, 0);
-	if (!err)
-		err = fill(MOST - 1);
-	if (!err)
-		err = chario_store_remove(store, "gap");
 	chario_store_close(store);
 	err = err ?: rig_open(disk, O_RDWR, &store);
 	return err ?: chario_store_defrag(store, stop, NULL) == 1 ? 0 : -EPROTO;
@@ -89,26 +71,9 @@ static int leave_move(void)
 
 static bool holds(const char *name, char byte)
 {
-	struct chario_area *area;
 	char is = 0;
 
-	if (chario_area_open(store, name, O_RDONLY, &area))
-		return false;
-	chario_area_read(area, &is, 1, 4095);
-	chario_area_close(area);
-	return is == byte;
-}
-
-static int mark(const char *name, char byte)
-{
-	struct chario_area *area;
-	int err = chario_area_open(store, name, O_RDWR, &area);
-
-	if (err)
-		return err;
-	err = chario_area_write(area, &byte, 1, 4095) == 1 ? 0 : -EIO;
-	chario_area_close(area);
-	return err;
+	return !rig_move(store, name, O_RDONLY, &is, 1, 4095) && is == byte;
 }
 
 TEST(moves_that_begin_wait, "a move that has begun goes on when there is memory")
@@ -116,7 +81,7 @@ TEST(moves_that_begin_wait, "a move that has begun goes on when there is memory"
 	struct rig_findings findings;
 
 	EQUAL(leave_move(), 0);
-	EQUAL(mark("area-0", 'x'), 0);
+	EQUAL(rig_move(store, "area-0", O_RDWR, &(char){ 'x' }, 1, 4095), 0);
 	no_memory = true;
 	EQUAL(chario_store_resize(store, "area-0", 8192), -ENOMEM);
 	no_memory = false;

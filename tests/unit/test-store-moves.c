@@ -28,20 +28,6 @@ static unsigned char byte_at(char name, size_t at)
 	return (unsigned char)(name + (char)(at / 7) + (char)(at >> 12));
 }
 
-static int move_bytes(const char *name, unsigned char *memory, size_t bytes, int flags)
-{
-	struct chario_area *area;
-	int err = chario_area_open(store, name, flags, &area);
-	ssize_t moved;
-
-	if (err)
-		return err;
-	moved = flags == O_RDWR ? chario_area_write(area, memory, bytes, 0) :
-				  chario_area_read(area, memory, bytes, 0);
-	chario_area_close(area);
-	return moved == (ssize_t)bytes ? 0 : -EIO;
-}
-
 /* An area that is filled, so that it is known again. */
 static int make_filled(const char *name, size_t bytes)
 {
@@ -50,8 +36,7 @@ static int make_filled(const char *name, size_t bytes)
 
 	for (size_t i = 0; i < bytes; i++)
 		memory[i] = byte_at(*name, i);
-	if (!err)
-		err = move_bytes(name, memory, bytes, O_RDWR);
+	err = err ?: rig_move(store, name, O_RDWR, memory, bytes, 0);
 	free(memory);
 	return err;
 }
@@ -60,7 +45,7 @@ static int make_filled(const char *name, size_t bytes)
 static bool is_whole(const char *name, char made_as, size_t bytes)
 {
 	unsigned char *memory = malloc(bytes);
-	bool same = !move_bytes(name, memory, bytes, O_RDONLY);
+	bool same = !rig_move(store, name, O_RDONLY, memory, bytes, 0);
 
 	for (size_t i = 0; i < bytes && same; i++)
 		same = memory[i] == byte_at(made_as, i);
@@ -254,7 +239,6 @@ TEST(open_areas_stay, "open areas stay where they are")
 TEST(halves_are_one_area, "two pieces are one area")
 {
 	unsigned char memory[20000];
-	struct chario_area *area;
 
 	EQUAL(make_filled("a", 8192), 0);
 	EQUAL(make_filled("b", 60000), 0);
@@ -263,9 +247,7 @@ TEST(halves_are_one_area, "two pieces are one area")
 		return;
 	for (size_t i = 0; i < sizeof(memory); i++)
 		memory[i] = byte_at('x', i);
-	EQUAL(chario_area_open(store, "b", O_RDWR, &area), 0);
-	EQUAL(chario_area_write(area, memory, sizeof(memory), 0), (ssize_t)sizeof(memory));
-	chario_area_close(area);
+	EQUAL(rig_move(store, "b", O_RDWR, memory, sizeof(memory), 0), 0);
 	CHECK(is_whole("b", 'x', sizeof(memory)));
 	EQUAL(chario_store_resize(store, "b", 70000), 0);
 	EQUAL(info_of("b").flags, 0);
@@ -337,54 +319,37 @@ TEST(visits_may_change_the_store, "who is shown areas may change them")
 
 /* other disks */
 
-/* Copy the store to a disk of another length. */
-static struct log_disk *copy_to(uint64_t bytes)
+/* Have the store be on a disk of another length, and not be open. */
+static void change_disk(uint64_t bytes)
 {
-	struct log_disk *copy = log_disk_create(bytes, 512);
+	struct log_disk *first = disk;
 
-	memcpy(copy->image, disk->image, bytes < disk->bytes ? bytes : disk->bytes);
-	return copy;
+	chario_store_close(store);
+	store = NULL;
+	disk = log_disk_create(bytes, 512);
+	memcpy(disk->image, first->image, bytes < first->bytes ? bytes : first->bytes);
+	log_disk_destroy(first);
 }
 
 TEST(longer_disk_is_fine, "a store on a longer disk is fine")
 {
 	struct rig_findings findings;
-	struct log_disk *first = disk;
 
 	EQUAL(make_filled("a", 10000), 0);
-	chario_store_close(store);
-	disk = copy_to(5 * MIB);
-	log_disk_destroy(first);
-	store = NULL;
+	change_disk(5 * MIB);
 	EQUAL(rig_open(disk, O_RDWR, &store), 0);
 	CHECK(is_whole("a", 'a', 10000));
 	EQUAL(rig_change(store), 0);
 	CHECK(rig_is_clean(disk, &findings));
 }
 
-/* Whether neither opening nor checking does any other than to give this error. */
-static bool is_no_store(struct log_disk *other, int err)
-{
-	struct rig_findings findings = { .quiet = true };
-	struct chario_store *none;
-	int opened = rig_open(other, O_RDONLY, &none);
-	int checked = rig_check(other, 0, &findings);
-
-	log_disk_destroy(other);
-	return opened == err && checked == err;
-}
-
 /* What lies before the end is there, and nothing is written. */
 TEST(shorter_disk_is_read, "a store on a shorter disk is read")
 {
 	struct rig_findings findings = { .quiet = true };
-	struct log_disk *first = disk;
 
 	EQUAL(make_filled("a", 10000), 0);
-	chario_store_close(store);
-	disk = copy_to(3 * MIB);
-	log_disk_destroy(first);
-	store = NULL;
+	change_disk(3 * MIB);
 	EQUAL(rig_open(disk, O_RDWR, &store), -ESTALE);
 	EQUAL(rig_check(disk, 0, &findings), -ESTALE);
 	EQUAL(rig_open(disk, O_RDONLY, &store), 0);
@@ -393,7 +358,12 @@ TEST(shorter_disk_is_read, "a store on a shorter disk is read")
 
 TEST(empty_disk_has_no_store, "an empty disk has no store")
 {
-	CHECK(is_no_store(log_disk_create(MIB, 512), -ENOMEDIUM));
+	struct rig_findings findings = { .quiet = true };
+
+	change_disk(MIB);
+	memset(disk->image, 0, MIB);
+	EQUAL(rig_open(disk, O_RDONLY, &store), -ENOMEDIUM);
+	EQUAL(rig_check(disk, 0, &findings), -ENOMEDIUM);
 }
 
 TEST_MAIN(make_store, drop_own_store)

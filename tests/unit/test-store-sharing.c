@@ -5,15 +5,12 @@
  */
 #include <inttypes.h>
 #include <signal.h>
-#include <sys/wait.h>
 
 #include <chario/area.h>
-#include <chario/check.h>
 
 #include "log-device.h"
 #include "store-crowd.h"
 #include "store-file.h"
-#include "store/inner.h"
 #include "tap.h"
 
 #define FILE_BYTES (8 << 20)
@@ -168,14 +165,6 @@ TEST(some_are_killed, "processes that are killed leave a sound store")
 
 /* stops */
 
-static bool table_is_locked(int fd)
-{
-	if (chario_lock_try(fd, STORE_LOCK_TABLE, true))
-		return true;
-	chario_lock_drop(fd, STORE_LOCK_TABLE);
-	return false;
-}
-
 static bool read_all(struct chario_store *store)
 {
 	struct chario_store_info info;
@@ -201,7 +190,7 @@ static bool stop_often(pid_t pid, struct chario_store *store, int fd)
 		kill(pid, SIGSTOP);
 		if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
 			return false;
-		stops += table_is_locked(fd);
+		stops += !is_free(fd, STORE_LOCK_TABLE);
 		if (!read_all(store))
 			return false;
 		kill(pid, SIGCONT);

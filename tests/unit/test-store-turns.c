@@ -6,7 +6,6 @@
 
 #include "device/ops.h"
 #include "store-file.h"
-#include "store/inner.h"
 #include "tap.h"
 
 static void make_empty(void)
@@ -58,14 +57,6 @@ static void *wait_once(void *data)
 	if (!waiter->err)
 		chario_lock_drop(waiter->fd, STORE_LOCK_TABLE);
 	return NULL;
-}
-
-static bool is_free(int fd, uint64_t byte)
-{
-	if (chario_lock_try(fd, byte, true))
-		return false;
-	chario_lock_drop(fd, byte);
-	return true;
 }
 
 static void check_turn(bool exclusive)

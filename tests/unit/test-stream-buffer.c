@@ -134,18 +134,17 @@ TEST(test_error, "memory that cannot be read ends the recording")
 /* An error of an earlier write that the call finds: it leaves the word alone for ever. */
 TEST(test_not_begun, "an error says that the transfer has not begun")
 {
-	uint64_t from = lab_area_offset(rig.store);
 	struct pollfd polled = { .events = POLLIN };
 	uint32_t released[2] = { 0 };
 
 	EQUAL(open_stream(), 0);
 	polled.fd = chario_stream_fd(rig.stream);
-	log_disk_hold(rig.disk, from, from + 4 * RIG_BYTES);
+	rig_hold(4 * RIG_BYTES);
 	EQUAL(write_from(0, 512, &released[0]), 0);
 	log_disk_wait_held(rig.disk, 1);
 	rig.disk->faults.error = -EINVAL;
 	rig.disk->faults.write.times = 1;
-	log_disk_hold(rig.disk, 0, 0);
+	rig_hold(0);
 	EQUAL(poll(&polled, 1, -1), 1);
 	EQUAL(write_from(PLACE, 512, &released[1]), -EINVAL);
 	EQUAL(rig_close(), -EINVAL);
@@ -165,7 +164,6 @@ static int submit_and_fail(struct chario_queue *queue)
 /* The transfer is in flight when the recording ends: the word is still to be told. */
 TEST(test_begun, "one that has begun is no error, and tells")
 {
-	uint64_t from = lab_area_offset(rig.store);
 	uint32_t released = 0;
 
 	EQUAL(open_stream(), 0);
@@ -173,14 +171,14 @@ TEST(test_begun, "one that has begun is no error, and tells")
 	kind = *kind_is;
 	kind.submit = submit_and_fail;
 	rig.stream->queue->kind = &kind;
-	log_disk_hold(rig.disk, from, from + 4 * RIG_BYTES);
+	rig_hold(4 * RIG_BYTES);
 	EQUAL(write_from(0, 512, &released), 0);
 	log_disk_wait_held(rig.disk, 1);
 	EQUAL(released, 0);
 	EQUAL(write_from(0, 512, NULL), -EBADF);
 	EQUAL(chario_stream_service(rig.stream), -EBADF);
 	EQUAL(released, 0);
-	log_disk_hold(rig.disk, 0, 0);
+	rig_hold(0);
 	EQUAL(rig_close(), -EBADF);
 	EQUAL(released, 1);
 }

@@ -51,7 +51,7 @@ TEST(test_buffer_window, "buffers of others wait for the window")
 	options.durability = CHARIO_DURABILITY_FUA;
 	EQUAL(rig_open(&options), 0);
 	log_disk_record(rig.disk);
-	log_disk_hold(rig.disk, from, from + 4096);
+	rig_hold(4096);
 	for (uint64_t i = 0; i < 6; i++)
 		EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, segment / 2, i + 1, 0, 0,
 						 &released[i]),
@@ -61,7 +61,7 @@ TEST(test_buffer_window, "buffers of others wait for the window")
 		EQUAL(chario_stream_service(rig.stream), 0);
 	log_disk_wait_held(rig.disk, 1);
 	EQUAL(chario_stream_service(rig.stream), 0);
-	log_disk_hold(rig.disk, 0, 0);
+	rig_hold(0);
 	EQUAL(rig_close(), 0);
 	EQUAL(released[5], 1);
 	CHECK(find_write(from + 2 * segment, from + 6 * segment) > find_write(from, from + 4096));
@@ -174,23 +174,21 @@ static int look_again(uint64_t after)
 /* What was not whole is no less to come when to look at it has failed. */
 TEST(test_second_look_error, "a second look that fails once leaves none out")
 {
-	const uint64_t byte = lab_area_offset(rig.store) + 1000;
-	struct chario_stream_options options = rig_small;
+	unsigned char *byte = rig_place(1000);
 	uint64_t after = 0;
 	int err;
 
 	/* One in each segment, and the last in the first one again. */
-	options.flags = CHARIO_STREAM_RING;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_open_as(CHARIO_STREAM_RING), 0);
 	EQUAL(rig_record(0, RIG_SLOTS + 1, RIG_SEGMENT - 200), 0);
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_open_reader(), 0);
 	while (1) {
-		rig.disk->image[byte] ^= 1;
+		*byte ^= 1;
 		EQUAL(chario_reader_seek(rig.reader, RIG_SLOTS), 0);
 		EQUAL(rig_next(), -EAGAIN);
 		err = look_again(after++);
-		rig.disk->image[byte] ^= 1;
+		*byte ^= 1;
 		CHECK(rig_is_next(RIG_SLOTS));
 		if (err == -EAGAIN)
 			break;
@@ -203,16 +201,16 @@ TEST(test_second_look_error, "a second look that fails once leaves none out")
 /* What was read half written is whole by the time that nobody writes any more. */
 TEST(test_end_of_writing, "what was half written is read again at the end")
 {
-	const uint64_t byte = lab_area_offset(rig.store) + 1000;
+	unsigned char *byte = rig_place(1000);
 
 	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(rig_record(0, 1, 2000), 0);
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_open_reader(), 0);
-	rig.disk->image[byte] ^= 1;
+	*byte ^= 1;
 	EQUAL(rig_next(), -EAGAIN);
 	EQUAL(look_again(0), -ETIMEDOUT);
-	rig.disk->image[byte] ^= 1;
+	*byte ^= 1;
 	EQUAL(rig_close(), 0);
 	CHECK(rig_is_next(0));
 	EQUAL(rig_next(), -ENODATA);
@@ -267,7 +265,6 @@ static void check_unused(int should)
 TEST(test_unused, "an area with anything to lose is not taken")
 {
 	struct chario_area *area;
-	uint64_t from = lab_area_offset(rig.store);
 
 	check_unused(0);
 	check_unused(0);
@@ -286,11 +283,11 @@ TEST(test_unused, "an area with anything to lose is not taken")
 	EQUAL(rig_record(0, 1, 10), 0);
 	EQUAL(rig_close(), 0);
 	check_unused(-EEXIST);
-	memset(rig.disk->image + from, 0, RIG_BYTES);
+	memset(rig_place(0), 0, RIG_BYTES);
 	check_unused(-EEXIST);
 	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(rig_close(), 0);
-	memset(rig.disk->image + from, 0, RIG_BYTES);
+	memset(rig_place(0), 0, RIG_BYTES);
 	EQUAL(chario_area_open(rig.store, LAB_AREA, O_RDONLY, &area), 0);
 	EQUAL(chario_stream_remove_unused(rig.store, LAB_AREA, area->fields.id), -EBUSY);
 	chario_area_close(area);

@@ -8,19 +8,12 @@
 #include "tap.h"
 #include "tape-rig.h"
 
-static void before(void)
-{
-	rig_begin(RIG_BYTES, true);
-}
-
 /* Nothing is durable that is only in the cache, or behind what is not written. */
 TEST(test_durable, "durable is what a flush has covered, in order")
 {
-	uint64_t from = lab_area_offset(rig.store);
-
 	EQUAL(rig_open(&rig_small), 0);
 	log_disk_record(rig.disk);
-	log_disk_hold(rig.disk, from, from + RIG_SEGMENT);
+	rig_hold(RIG_SEGMENT);
 	EQUAL(rig_record(0, 3, chario_stream_room_bytes(rig.stream)), 0);
 	while (log_disk_nr_entries(rig.disk) < 2)
 		usleep(100);
@@ -30,12 +23,11 @@ TEST(test_durable, "durable is what a flush has covered, in order")
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.durable_bytes, 0);
 	EQUAL(rig.status.flushes, 0);
-	log_disk_hold(rig.disk, 0, 0);
+	rig_hold(0);
 	EQUAL(chario_stream_wait(rig.stream, 100, -1), 0);
 	EQUAL(rig_look(), 0);
 	CHECK(rig.status.durable_bytes >= 8000);
 	EQUAL(rig_wait(), 0);
-	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.durable_bytes, 24000);
 	EQUAL(rig.status.durable_records, 3);
 	CHECK(rig.status.flushes >= 1);
@@ -44,13 +36,8 @@ TEST(test_durable, "durable is what a flush has covered, in order")
 /* All of a recording is noted. */
 static int record_all(void)
 {
-	int err;
-
 	log_disk_record(rig.disk);
-	err = rig_record(0, 10, 5000);
-	if (!err)
-		err = rig_wait();
-	return err ? err : rig_close();
+	return rig_record(0, 10, 5000) ?: rig_wait() ?: rig_close();
 }
 
 TEST(test_no_cache, "without a cache there is no flush")
@@ -85,21 +72,18 @@ TEST(test_fua, "FUA flushes nothing")
 /* A program that was killed may have left in the cache what is counted as durable from here on. */
 TEST(test_append, "who goes on flushes what was there before")
 {
-	struct chario_stream_options options = rig_small;
-
-	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(rig_record(0, 3, 5000), 0);
 	EQUAL(rig_close(), 0);
-	options.flags = CHARIO_STREAM_APPEND;
 	log_disk_record(rig.disk);
-	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_open_as(CHARIO_STREAM_APPEND), 0);
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.durable_records, 3);
 	EQUAL(rig.disk->nr_entries, 1);
 	EQUAL(rig.disk->entries[0].bytes, 0);
 	EQUAL(rig_close(), 0);
 	rig.disk->faults.flush = (struct log_fault){ 0, 1 };
-	EQUAL(rig_open(&options), -EIO);
+	EQUAL(rig_open_as(CHARIO_STREAM_APPEND), -EIO);
 }
 
 /* Record, and wait until what is full is written, and nothing is on its way any more. */
@@ -155,7 +139,6 @@ TEST(test_writes, "a segment is one write")
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_record(5, 6, 10), 0);
 	EQUAL(rig_wait(), 0);
-	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.segments, 5);
 	EQUAL(rig.disk->entries[rig.disk->nr_entries - 2].bytes, 4096);
 }
@@ -185,7 +168,7 @@ TEST(test_time, "what waits is written by time, and poll tells")
  */
 static void count_erased(uint64_t at, size_t bytes, uint64_t *missing, uint64_t *undurable)
 {
-	unsigned char *place = rig.disk->image + lab_area_offset(rig.store) + at;
+	unsigned char *place = rig_place(at);
 	static unsigned char kept[RIG_SEGMENT];
 	uint64_t lost = 0;
 	int err;
@@ -216,11 +199,10 @@ static void check_undurable(uint64_t segment, size_t left, uint64_t missing, uin
 /* Which records a power cut may take, the batches tell that are left; the end says: none. */
 TEST(test_undurable, "missing records that were not durable are told apart")
 {
-	struct chario_stream_options options = rig_small;
 	unsigned char *image = malloc(rig.disk->bytes);
 	size_t room;
 
-	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_open(&rig_small), 0);
 	log_disk_record(rig.disk);
 	room = chario_stream_room_bytes(rig.stream);
 	EQUAL(rig_record(0, 4, room), 0);
@@ -236,9 +218,8 @@ TEST(test_undurable, "missing records that were not durable are told apart")
 	check_undurable(1, 0, 1, 0);
 	check_undurable(5, 0, 1, 1);
 	/* A program that goes on does not make durable what is gone. */
-	memset(rig.disk->image + lab_area_offset(rig.store) + 5 * RIG_SEGMENT, 0, RIG_SEGMENT);
-	options.flags = CHARIO_STREAM_APPEND;
-	EQUAL(rig_open(&options), 0);
+	memset(rig_place(5 * RIG_SEGMENT), 0, RIG_SEGMENT);
+	EQUAL(rig_open_as(CHARIO_STREAM_APPEND), 0);
 	EQUAL(rig_record(7, 9, room), 0);
 	EQUAL(rig_close(), 0);
 	check_undurable(5, 0, 1, 1);
@@ -246,19 +227,6 @@ TEST(test_undurable, "missing records that were not durable are told apart")
 	/* It has made durable what it found, and went on behind that. */
 	check_undurable(6, 4096, 2, 1);
 	free(image);
-}
-
-/* Take the power away from a recorder; what it has written is there. */
-static void cut(void)
-{
-	unsigned char *image = malloc(rig.disk->bytes);
-
-	memcpy(image, rig.disk->image, rig.disk->bytes);
-	rig_close();
-	memcpy(rig.disk->image, image, rig.disk->bytes);
-	free(image);
-	chario_store_close(rig.store);
-	rig.store = lab_open_store(rig.disk);
 }
 
 /**
@@ -281,15 +249,12 @@ struct parts {
 /* Add a part of four records, or of as many as there is room for. */
 static void add_part(const struct parts *is, char how, bool is_first)
 {
-	struct chario_stream_options options = rig_small;
-
-	options.flags = is_first ? 0 : CHARIO_STREAM_APPEND;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_open_as(is_first ? 0 : CHARIO_STREAM_APPEND), 0);
 	EQUAL(record_full(0, how == 'f' ? RIG_SLOTS : 4,
 			  is->bytes ?: chario_stream_room_bytes(rig.stream)),
 	      is_first || is->parts[0] != 'f' ? 0 : -ENOSPC);
 	if (strchr("kf", how))
-		cut();
+		rig_cut();
 	if (how == 'e')
 		rig.disk->faults.flush = (struct log_fault){ 0, LOG_FOR_EVER };
 	EQUAL(rig_close(), how == 'e' ? -EIO : 0);
@@ -298,25 +263,22 @@ static void add_part(const struct parts *is, char how, bool is_first)
 
 static void check_parts(const struct parts *is)
 {
-	struct chario_recording recording;
 	uint64_t missing, undurable;
-	unsigned char *gone;
 
 	rig_end();
-	before();
+	rig_begin_usual();
 	for (size_t i = 0; is->parts[i]; i++)
 		add_part(is, is->parts[i], !i);
 	EQUAL(rig_open_reader(), 0);
-	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
+	EQUAL(rig_get_recording(), 0);
 	rig_close_reader();
-	EQUAL(recording.ended, is->parts[strlen(is->parts) - 1] == 'c');
-	gone = rig.disk->image + lab_area_offset(rig.store) + is->gone * RIG_SEGMENT;
+	EQUAL(rig.recording.ended, is->parts[strlen(is->parts) - 1] == 'c');
 	for (size_t i = 0; i < 3 && !tap_failed; i++) {
 		count_erased(is->gone * RIG_SEGMENT, RIG_SEGMENT, &missing, &undurable);
 		if (missing != is->missing || undurable != is->undurable)
 			TAP_FAIL("%s, %zu more: %llu missing, %llu not durable", is->parts, i,
 				 (unsigned long long)missing, (unsigned long long)undurable);
-		memset(gone, 0, RIG_SEGMENT);
+		memset(rig_place(is->gone * RIG_SEGMENT), 0, RIG_SEGMENT);
 		add_part(is, 'c', false);
 	}
 }
@@ -390,15 +352,13 @@ static void check_lost(uint64_t from, uint64_t all)
 /* Two parts, each of which a power cut or a close ends. */
 static void check_producer(const char *what, size_t bytes, unsigned int cuts)
 {
-	struct chario_stream_options options = rig_small;
-	struct chario_recording recording;
 	uint64_t all = 0, next = 0;
 	int err;
 
 	rig_end();
-	before();
+	rig_begin_usual();
 	for (unsigned int i = 0; i < 2 && !tap_failed; i++) {
-		EQUAL(rig_open(&options), 0);
+		EQUAL(rig_open_as(i ? CHARIO_STREAM_APPEND : 0), 0);
 		for (const char *at = what; *at; at++) {
 			err = produce(*at, bytes);
 			CHECK(!err || (err == -ENOSPC && strchr(what, 'f')));
@@ -407,14 +367,13 @@ static void check_producer(const char *what, size_t bytes, unsigned int cuts)
 		EQUAL(rig_wait(), 0);
 		next = rig.stream->sequence;
 		if (cuts & 1U << i)
-			cut();
+			rig_cut();
 		EQUAL(rig_close(), 0);
-		options.flags = CHARIO_STREAM_APPEND;
 	}
 	EQUAL(rig_open_reader(), 0);
-	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
+	EQUAL(rig_get_recording(), 0);
 	rig_close_reader();
-	CHECK(cuts || recording.lost_records == all);
+	CHECK(cuts || rig.recording.lost_records == all);
 	for (uint64_t from = 0; from < next + 2 && !tap_failed; from += 1 + next / 64)
 		check_lost(from, cuts ? UINT64_MAX : all);
 	if (tap_failed)
@@ -472,7 +431,7 @@ static uint64_t record_part(const struct ring *ring, char how, bool is_first)
 	if (how == 'c')
 		rig_close();
 	else
-		cut();
+		rig_cut();
 	return next;
 }
 
@@ -494,7 +453,7 @@ static void check_ring(const struct ring *ring)
 	uint64_t next = 0, first = 0, torn_end = 0;
 
 	rig_end();
-	before();
+	rig_begin_usual();
 	for (size_t i = 0; ring->parts[i]; i++) {
 		next = record_part(ring, ring->parts[i], !i);
 		first = first ?: next;
@@ -520,4 +479,4 @@ TEST(test_rings, "of a ring only what was being overwritten is not lost")
 		check_ring(&rings[i]);
 }
 
-TEST_MAIN(before, rig_end)
+TEST_MAIN(rig_begin_usual, rig_end)

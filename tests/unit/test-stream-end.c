@@ -10,23 +10,16 @@
 #define RECORDS      12U
 #define RECORD_BYTES 3000U
 
-static struct chario_recording recording;
-
 static int record_all(unsigned int flags, uint64_t from, uint64_t to)
 {
-	struct chario_stream_options options = rig_small;
-	int err;
-
-	options.flags = flags;
-	err = rig_open(&options) ?: rig_record(from, to, RECORD_BYTES);
-	return err ?: rig_close();
+	return rig_open_as(flags) ?: rig_record(from, to, RECORD_BYTES) ?: rig_close();
 }
 
 static void wipe(uint64_t from_segment)
 {
-	unsigned char *area = rig.disk->image + lab_area_offset(rig.store);
+	uint64_t from = from_segment * RIG_SEGMENT;
 
-	memset(area + from_segment * RIG_SEGMENT, 0x55, RIG_BYTES - from_segment * RIG_SEGMENT);
+	memset(rig_place(from), 0x55, RIG_BYTES - from);
 }
 
 /* Read up to the end: how many records there were, and the errno of the end. */
@@ -40,11 +33,6 @@ static int read_all(uint64_t *count)
 	return err;
 }
 
-static int look(void)
-{
-	return chario_reader_get_recording(rig.reader, &recording, sizeof(recording));
-}
-
 TEST(test_whole, "a recording that was closed says so")
 {
 	uint64_t count;
@@ -54,10 +42,10 @@ TEST(test_whole, "a recording that was closed says so")
 	EQUAL(count, RECORDS);
 	EQUAL(rig.record.missing, 0);
 	EQUAL(rig.record.sequence, RECORDS);
-	EQUAL(look(), 0);
-	EQUAL(recording.records, RECORDS);
-	EQUAL(recording.missing_records, 0);
-	CHECK(recording.ended && recording.ended_ns);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.records, RECORDS);
+	EQUAL(rig.recording.missing_records, 0);
+	CHECK(rig.recording.ended && rig.recording.ended_ns);
 }
 
 /* Each number of segments that are left. */
@@ -72,12 +60,12 @@ TEST(test_damaged, "what is damaged at its end is missed")
 		CHECK(count < RECORDS);
 		EQUAL(rig.record.missing, RECORDS - count);
 		EQUAL(rig.record.sequence, RECORDS);
-		EQUAL(look(), 0);
-		EQUAL(recording.records, count);
-		EQUAL(recording.last_time_ns, count);
-		EQUAL(recording.missing_records, RECORDS - count);
-		EQUAL(recording.missing_bytes, (RECORDS - count) * RECORD_BYTES);
-		EQUAL(recording.ended, 1);
+		EQUAL(rig_get_recording(), 0);
+		EQUAL(rig.recording.records, count);
+		EQUAL(rig.recording.last_time_ns, count);
+		EQUAL(rig.recording.missing_records, RECORDS - count);
+		EQUAL(rig.recording.missing_bytes, (RECORDS - count) * RECORD_BYTES);
+		EQUAL(rig.recording.ended, 1);
 		/* It is told once. */
 		EQUAL(rig_next(), -ENODATA);
 		EQUAL(rig.record.missing, 0);
@@ -88,11 +76,10 @@ TEST(test_damaged, "what is damaged at its end is missed")
 /* A record that is damaged, before the word that the recording has ended. */
 TEST(test_last_record, "so is the last record of all")
 {
-	unsigned char *area = rig.disk->image + lab_area_offset(rig.store);
 	uint64_t count;
 
 	EQUAL(record_all(0, 0, 2), 0);
-	area[192 + RECORD_BYTES + 200] ^= 1;
+	*rig_place(192 + RECORD_BYTES + 200) ^= 1;
 	EQUAL(read_all(&count), -ENODATA);
 	EQUAL(count, 1);
 	EQUAL(rig.record.missing, 1);
@@ -101,24 +88,18 @@ TEST(test_last_record, "so is the last record of all")
 /* An end of an earlier part says nothing of the one behind it. */
 TEST(test_append, "who goes on and is cut off has not ended")
 {
-	unsigned char *image = malloc(rig.disk->bytes);
-	struct chario_stream_options options = rig_small;
 	uint64_t count;
 
-	options.flags = CHARIO_STREAM_APPEND;
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	EQUAL(record_all(CHARIO_STREAM_APPEND, RECORDS, 2 * RECORDS), 0);
 	EQUAL(read_all(&count), -ENODATA);
 	EQUAL(count, 2 * RECORDS);
 	EQUAL(rig.record.missing, 0);
 	rig_close_reader();
-	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_open_as(CHARIO_STREAM_APPEND), 0);
 	EQUAL(rig_record(2 * RECORDS, 2 * RECORDS + 2, RECORD_BYTES), 0);
 	EQUAL(rig_wait(), 0);
-	memcpy(image, rig.disk->image, rig.disk->bytes);
-	EQUAL(rig_close(), 0);
-	memcpy(rig.disk->image, image, rig.disk->bytes);
-	free(image);
+	EQUAL(rig_cut(), 0);
 	EQUAL(read_all(&count), -EAGAIN);
 	EQUAL(count, 2 * RECORDS + 2);
 	rig_close_reader();
@@ -130,17 +111,15 @@ TEST(test_append, "who goes on and is cut off has not ended")
 /* While somebody records, an end of the table is none. */
 TEST(test_live, "a recording that goes on has not ended")
 {
-	struct chario_stream_options options = rig_small;
 	uint64_t count;
 
-	options.flags = CHARIO_STREAM_APPEND;
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	wipe(2);
-	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_open_as(CHARIO_STREAM_APPEND), 0);
 	EQUAL(read_all(&count), -EAGAIN);
 	CHECK(count < RECORDS);
-	EQUAL(look(), 0);
-	EQUAL(recording.ended, 0);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.ended, 0);
 }
 
 /* Programs of the first release begin another recording, and leave what stands there. */
@@ -162,9 +141,9 @@ TEST(test_other_session, "what a table says of another recording")
 	EQUAL(chario_store_open_device(log_disk_open(rig.disk, O_RDWR), O_RDWR, &rig.store), 0);
 	EQUAL(read_all(&count), -EAGAIN);
 	EQUAL(count, 0);
-	EQUAL(look(), 0);
-	EQUAL(recording.missing_records, 0);
-	EQUAL(recording.ended_ns, 0);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.missing_records, 0);
+	EQUAL(rig.recording.ended_ns, 0);
 }
 
 TEST_MAIN(rig_begin_usual, rig_end)

@@ -9,12 +9,11 @@
 /* With all buffers on their way nothing is got, and nothing of a long record is left. */
 TEST(test_pressure, "without a free buffer the producer is told")
 {
-	uint64_t from = lab_area_offset(rig.store);
 	static unsigned char memory[5 * RIG_SEGMENT];
 	struct chario_stream_room room;
 
 	EQUAL(rig_open(&rig_small), 0);
-	log_disk_hold(rig.disk, from, from + RIG_SLOTS * RIG_SEGMENT);
+	rig_hold(RIG_BYTES);
 	EQUAL(rig_record(0, 4, chario_stream_room_bytes(rig.stream)), 0);
 	log_disk_wait_held(rig.disk, 4);
 	EQUAL(rig_get(1, &room), -EAGAIN);
@@ -27,7 +26,7 @@ TEST(test_pressure, "without a free buffer the producer is told")
 	EQUAL(rig.status.waits, 1);
 	CHECK(rig.status.wait_ns >= 2000000);
 	EQUAL(rig.status.durable_records, 0);
-	log_disk_hold(rig.disk, 0, 0);
+	rig_hold(0);
 	EQUAL(chario_stream_get(rig.stream, 1, -1, &room), 0);
 	EQUAL(chario_stream_commit(rig.stream, &room, 0, 0, 0), 0);
 	EQUAL(rig_wait(), 0);
@@ -92,15 +91,14 @@ TEST(test_error, "what fails for good ends the recording")
 TEST(test_late, "late segments are counted")
 {
 	struct chario_stream_options options = rig_small;
-	uint64_t from = lab_area_offset(rig.store);
 
 	options.late_ns = 1000000;
 	EQUAL(rig_open(&options), 0);
-	log_disk_hold(rig.disk, from, from + RIG_SEGMENT);
+	rig_hold(RIG_SEGMENT);
 	EQUAL(rig_record(0, 1, chario_stream_room_bytes(rig.stream)), 0);
 	log_disk_wait_held(rig.disk, 1);
 	usleep(3000);
-	log_disk_hold(rig.disk, 0, 0);
+	rig_hold(0);
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig.status.late, 1);
 	CHECK(rig.status.longest_ns >= 3000000);

@@ -1,36 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
  * Ranges and places of times in recordings whose times go back, and of which segments are
- * missing: compared with what all of their records say.  The linker leads the clock of the
- * library to this file.
+ * missing: compared with what all of their records say.
  */
 #include <chario/player.h>
 
 #include <sys/param.h>
 
+#include "clocks.h"
 #include "stream/format.h"
-#include "system/sys.h"
 #include "tap.h"
-#include "tape-rig.h"
 
 /* A segment holds two of the longer records. */
-#define RECORD  1000U
 #define HALF    3500U
 #define SECOND  1000000000ULL
 #define TENTH   (SECOND / 10)
 #define RECORDS 32
 #define SLOTS   512U
 #define BYTES   ((uint64_t)SLOTS * RIG_SEGMENT)
-
-uint64_t __wrap_chario_sys_clock(clockid_t clock);
-
-/* The clock that is set, and the one that is not. */
-static uint64_t time_ns, boot_ns;
-
-uint64_t __wrap_chario_sys_clock(clockid_t clock)
-{
-	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? time_ns : boot_ns;
-}
 
 /* struct steps - records whose times are evenly spaced, in tenths of a second */
 struct steps {
@@ -116,8 +103,8 @@ static int write_at(const struct shape *shape, uint64_t tenths, bool has_room)
 	nr_made += has_room;
 	made[nr_made] = tenths;
 	lab_fill(memory, HALF, nr_made++);
-	time_ns = (shape->is_steady ? tenths : 10) * TENTH;
-	boot_ns += SECOND;
+	clock_ns = (int64_t)((shape->is_steady ? tenths : 10) * TENTH);
+	boot_ns += (int64_t)SECOND;
 	err = err   ?:
 		      chario_stream_write(rig.stream, memory, HALF,
 					  shape->is_steady ? 0 : tenths * TENTH, 0, -1);
@@ -130,20 +117,16 @@ static int write_at(const struct shape *shape, uint64_t tenths, bool has_room)
 /* Record a shape, damage it, and read all that is left. */
 static int make(const struct shape *shape)
 {
-	unsigned char *area = rig.disk->image + lab_area_offset(rig.store);
-	struct chario_stream_options options = rig_small;
 	uint64_t n = 0;
 	int err;
 
 	nr_made = nr_given = 0;
 	memset(made, 0, sizeof(made));
-	options.flags = flags;
-	err = rig_open(&options);
-	options.flags |= CHARIO_STREAM_APPEND;
+	err = rig_open_as(flags);
 	for (const struct steps *steps = shape->steps; steps < shape->steps + 6; steps++)
 		for (uint64_t i = 0; i < steps->records && !err; i++, n++) {
 			if (n && n == shape->part)
-				err = rig_close() ?: rig_open(&options);
+				err = rig_close() ?: rig_open_as(flags | CHARIO_STREAM_APPEND);
 			err = err   ?:
 				      write_at(shape, steps->from + i * steps->step,
 					       n && n == shape->room);
@@ -151,7 +134,7 @@ static int make(const struct shape *shape)
 	/* The end has a segment of its own, with the time of the clock. */
 	err = err ?: rig_wait() ?: rig_close() ?: rig_open_reader();
 	for (uint64_t i = shape->gone; i < shape->gone_to; i++)
-		memset(area + i * RIG_SEGMENT + shape->from, 0, RIG_SEGMENT - shape->from);
+		memset(rig_place(i * RIG_SEGMENT + shape->from), 0, RIG_SEGMENT - shape->from);
 	while (!err && !(err = rig_next()))
 		given[nr_given++] = rig.record;
 	rig_close_reader();
@@ -254,7 +237,7 @@ static bool is_place_right(uint64_t goal_ns)
 /* Have a recording look like one of the first release, which had no times in its batches. */
 static void forget_times(void)
 {
-	unsigned char *area = rig.disk->image + lab_area_offset(rig.store);
+	unsigned char *area = rig_place(0);
 
 	for (uint64_t at = 0; at < BYTES; at += CHARIO_DISK_BLOCK) {
 		struct chario_disk_batch *batch = (void *)(area + at);
@@ -314,14 +297,10 @@ static uint64_t time_of(uint64_t run, uint64_t record)
 TEST(test_long, "times that go back are searched, also of the first release")
 {
 	const uint64_t records = 7 * SLOTS, turn = records / 3;
-	struct chario_stream_options options = rig_small;
-	const unsigned char memory[RECORD] = { 0 };
 
-	options.flags = CHARIO_STREAM_RING;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_open_as(CHARIO_STREAM_RING), 0);
 	for (uint64_t i = 0; i < records; i++)
-		EQUAL(chario_stream_write(rig.stream, memory, RECORD, time_of(i / turn, i), 0, -1),
-		      0);
+		EQUAL(record_at(i, time_of(i / turn, i), 0), 0);
 	EQUAL(rig_close(), 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		EQUAL(rig_open_reader(), 0);

@@ -17,121 +17,93 @@
 
 static int record_all(unsigned int flags, uint64_t from, uint64_t to)
 {
-	struct chario_stream_options options = rig_small;
-
-	options.flags = flags;
-	return rig_open(&options) ?: rig_record(from, to, RECORD_BYTES);
+	return rig_open_as(flags) ?: rig_record(from, to, RECORD_BYTES);
 }
 
 /* The drive cannot read a block, until that is healed. */
 static void spoil(uint64_t segment, uint64_t block)
 {
-	rig.disk->faults.bad[0] = (struct log_place){
-		.offset = lab_area_offset(rig.store) + segment * RIG_SEGMENT + block * 4096,
-		.bytes = 4096,
-	};
-	rig.disk->faults.error = -EIO;
-}
-
-static void spoil_all(uint64_t from, uint64_t segments)
-{
-	spoil(from, 0);
-	rig.disk->faults.bad[0].bytes = segments * RIG_SEGMENT;
+	rig_spoil(segment * RIG_SEGMENT + block * 4096, 4096);
 }
 
 static void wipe(uint64_t from, uint64_t segments)
 {
-	memset(rig.disk->image + lab_area_offset(rig.store) + from * RIG_SEGMENT, 0,
-	       segments * RIG_SEGMENT);
+	memset(rig_place(from * RIG_SEGMENT), 0, segments * RIG_SEGMENT);
 }
 
 /* Leave the recording as if its program had been killed when all was durable. */
 static void stop_without_end(void)
 {
-	unsigned char *image = malloc(rig.disk->bytes);
-
 	EQUAL(rig_wait(), 0);
-	memcpy(image, rig.disk->image, rig.disk->bytes);
-	EQUAL(rig_close(), 0);
-	memcpy(rig.disk->image, image, rig.disk->bytes);
-	free(image);
-	chario_store_close(rig.store);
-	rig.store = lab_open_store(rig.disk);
+	EQUAL(rig_cut(), 0);
 }
 
 /* Records that are read, and those that are missing between and behind them. */
-static void count(uint64_t *there, uint64_t *missing)
+static uint64_t nr_there, nr_missing;
+
+static void count(void)
 {
-	struct chario_recording recording;
 	uint64_t next = 0;
 
-	*there = *missing = 0;
+	nr_there = nr_missing = 0;
 	EQUAL(rig_open_reader(), 0);
 	while (!rig_next()) {
 		CHECK(lab_is(rig.record.memory, rig.record.bytes, rig.record.sequence));
-		*missing += rig.record.missing;
+		nr_missing += rig.record.missing;
 		next = rig.record.sequence + 1;
-		++*there;
+		nr_there++;
 	}
-	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
-	EQUAL(recording.next_record, next);
-	*missing += rig.record.missing;
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.next_record, next);
+	nr_missing += rig.record.missing;
 	rig_close_reader();
 }
 
 TEST(test_others_are_read, "one block costs its records only")
 {
-	uint64_t there, missing;
-
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	EQUAL(rig_close(), 0);
 	spoil(1, 1);
-	count(&there, &missing);
-	EQUAL(missing, IN_SEGMENT - IN_BLOCK);
-	EQUAL(there + missing, RECORDS);
+	count();
+	EQUAL(nr_missing, IN_SEGMENT - IN_BLOCK);
+	EQUAL(nr_there + nr_missing, RECORDS);
 	/* Without its first block nobody knows what a segment has. */
 	spoil(1, 0);
-	count(&there, &missing);
-	EQUAL(missing, IN_SEGMENT);
-	EQUAL(there + missing, RECORDS);
+	count();
+	EQUAL(nr_missing, IN_SEGMENT);
+	EQUAL(nr_there + nr_missing, RECORDS);
 }
 
 /* Without checksums nobody knows which of the others are whole. */
 TEST(test_without_checksums, "without checksums it costs its batch")
 {
-	uint64_t there, missing;
-
 	EQUAL(record_all(CHARIO_STREAM_NO_CRC, 0, RECORDS), 0);
 	EQUAL(rig_close(), 0);
 	spoil(1, 1);
-	count(&there, &missing);
-	EQUAL(missing, IN_SEGMENT);
-	EQUAL(there + missing, RECORDS);
+	count();
+	EQUAL(nr_missing, IN_SEGMENT);
+	EQUAL(nr_there + nr_missing, RECORDS);
 }
 
 static void check_unreadable(uint64_t segments)
 {
-	struct chario_recording recording = { 0 };
-
 	EQUAL(rig_open_reader(), 0);
-	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
-	EQUAL(recording.unreadable_segments, segments);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.unreadable_segments, segments);
 	rig_close_reader();
 }
 
 /* Go on with a number while a block cannot be read, and read when it can be. */
 static void go_on(uint64_t segment, uint64_t block, uint64_t records, uint64_t next)
 {
-	uint64_t there, missing;
-
 	spoil(segment, block);
 	check_unreadable(next > records || block);
 	EQUAL(record_all(CHARIO_STREAM_APPEND, next, next + 1), 0);
 	EQUAL(rig_close(), 0);
 	log_disk_heal(rig.disk);
-	count(&there, &missing);
-	EQUAL(there, records + 1);
-	EQUAL(missing, next - records);
+	count();
+	EQUAL(nr_there, records + 1);
+	EQUAL(nr_missing, next - records);
 	check_unreadable(0);
 }
 
@@ -190,8 +162,6 @@ static uint64_t fill_area(void)
 /* What may be in the last place of an area is not written over either. */
 TEST(test_last_place, "nor over the last place of an area")
 {
-	uint64_t there, missing;
-
 	EQUAL(record_all(0, 0, 0), 0);
 	EQUAL(fill_area(), RIG_SLOTS * IN_SEGMENT);
 	stop_without_end();
@@ -199,8 +169,8 @@ TEST(test_last_place, "nor over the last place of an area")
 	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 1), -ENOSPC);
 	EQUAL(rig_close(), 0);
 	log_disk_heal(rig.disk);
-	count(&there, &missing);
-	EQUAL(there, RIG_SLOTS * IN_SEGMENT);
+	count();
+	EQUAL(nr_there, RIG_SLOTS * IN_SEGMENT);
 }
 
 /* The other places behind the head are free, or hold what is older. */
@@ -213,7 +183,7 @@ static void pass_unreadable(unsigned int flags)
 	EQUAL(rig_open(&options), 0);
 	EQUAL(rig_record(0, 2 * IN_SEGMENT, RECORD_BYTES), 0);
 	stop_without_end();
-	spoil_all(2, 20);
+	rig_spoil(2 * RIG_SEGMENT, 20 * RIG_SEGMENT);
 	options.flags = CHARIO_STREAM_APPEND;
 	EQUAL(rig_open(&options), 0);
 	log_disk_record(rig.disk);
@@ -243,7 +213,7 @@ static void go_on_and_stop(uint64_t *sequence)
  */
 static void hide(unsigned int flags, uint64_t first, bool is_closed, bool is_wiped)
 {
-	uint64_t sequence = (first + 15) * IN_SEGMENT, there, missing;
+	uint64_t sequence = (first + 15) * IN_SEGMENT;
 
 	EQUAL(record_all(flags, 0, sequence), 0);
 	if (is_closed)
@@ -253,22 +223,22 @@ static void hide(unsigned int flags, uint64_t first, bool is_closed, bool is_wip
 	if (is_wiped) {
 		wipe(6, 8);
 		wipe(15, 1);
-		count(&there, &missing);
-		EQUAL(missing, 8 * IN_SEGMENT);
+		count();
+		EQUAL(nr_missing, 8 * IN_SEGMENT);
 	} else {
-		spoil_all(6, 8);
+		rig_spoil(6 * RIG_SEGMENT, 8 * RIG_SEGMENT);
 	}
 	go_on_and_stop(&sequence);
-	count(&there, &missing);
-	EQUAL(missing, 8 * IN_SEGMENT);
+	count();
+	EQUAL(nr_missing, 8 * IN_SEGMENT);
 	go_on_and_stop(&sequence);
 	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0), 0);
 	EQUAL(rig_close(), 0);
 	log_disk_heal(rig.disk);
-	count(&there, &missing);
-	EQUAL(missing, is_wiped ? 8 * IN_SEGMENT : 0);
+	count();
+	EQUAL(nr_missing, is_wiped ? 8 * IN_SEGMENT : 0);
 	EQUAL(rig.record.sequence, sequence);
-	CHECK(first || there + missing == sequence);
+	CHECK(first || nr_there + nr_missing == sequence);
 }
 
 TEST(test_hidden, "no damage hides what is behind it, from readers or who goes on")
@@ -307,13 +277,11 @@ TEST(test_end_that_cannot_be, "an end that cannot be is not believed")
 /* There is no room for the word that it has ended. */
 TEST(test_full, "a recording that fills its area can be closed")
 {
-	struct chario_recording recording;
-
 	EQUAL(record_all(0, 0, 0), 0);
 	fill_area();
 	EQUAL(rig_read_back(), 0);
-	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
-	EQUAL(recording.ended, 1);
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.ended, 1);
 }
 
 TEST_MAIN(rig_begin_usual, rig_end)

@@ -297,10 +297,4 @@ TEST(test_visit_ends_walk, "a visit can end the walk")
 	EQUAL(nr_visits, 1);
 }
 
-static void begin(void)
-{
-	fake_begin();
-	fake_usual_drive();
-}
-
-TEST_MAIN(begin, fake_end)
+TEST_MAIN(fake_begin_usual, fake_end)
