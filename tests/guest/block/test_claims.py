@@ -18,7 +18,8 @@ from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, RawFile
 
 pytestmark = [
-    pytest.mark.area("kernel/disk/regions", "kernel/front/block/", "kernel/front/confine", "cli/region", "cli/table"),
+    pytest.mark.area("kernel/disk/regions", "kernel/front/block/", "kernel/front/confine", "kernel/front/node.c",
+                     "cli/region", "cli/table"),
     pytest.mark.kernels("6.12", "debug"), pytest.mark.cpus(2), pytest.mark.slow,
 ]  # fmt: skip
 
