@@ -221,12 +221,12 @@ static void pass_damage(struct chario_stream *stream, const struct store_end *en
 static int find_head(struct chario_stream *stream, const struct chario_area_stream *entry,
 		     struct chario_head *head)
 {
-	int err = chario_tape_head(&stream->tape, head);
+	int err = chario_tape_head(&stream->tape, true, head);
 
 	if (err || stream->tape.surveyed || chario_head_is_left(head, entry))
 		return err;
 	stream->tape.doubtful = true;
-	return chario_tape_head(&stream->tape, head);
+	return chario_tape_head(&stream->tape, true, head);
 }
 
 /* Find the end of a recording that is continued. */

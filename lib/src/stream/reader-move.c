@@ -165,7 +165,7 @@ static int is_last_lap(struct chario_reader *reader, const struct chario_disk_ba
 
 	if (chario_area_has_writer(reader->area))
 		return 0;
-	err = chario_tape_head(&reader->tape, &head);
+	err = chario_tape_head(&reader->tape, true, &head);
 	if (!err)
 		err = chario_area_get_stream(reader->area, &entry);
 	if (err)
@@ -248,14 +248,10 @@ static int look_behind(struct chario_reader *reader, struct chario_disk_batch *b
 {
 	const struct chario_disk_batch *last = &reader->last;
 	struct chario_tape *tape = &reader->tape;
-	uint32_t offset = chario_disk_round(last->offset + last->bytes, CHARIO_DISK_BLOCK);
-	int ret;
+	int ret = chario_tape_next(tape, last, batch);
 
-	if (offset < tape->segment_bytes) {
-		ret = chario_tape_look(tape, last->segment, offset, batch);
-		if (ret && (ret < 0 || batch->part == last->part))
-			return ret;
-	}
+	if (ret)
+		return ret;
 	if (!tape->ring && last->segment + 1 >= tape->slots)
 		return 0;
 	ret = chario_tape_look(tape, last->segment + 1, 0, batch);
@@ -348,6 +344,45 @@ static int find_next(struct chario_reader *reader, bool live, struct chario_disk
 	return ret ? ret : search(reader, live, batch);
 }
 
+/*
+ * Returns whether bad batches may hide others before @batch, the next one that has been found, or
+ * at the end if it is NULL.
+ */
+static bool may_hide(const struct chario_reader *reader, bool live,
+		     const struct chario_disk_batch *batch)
+{
+	if (!batch)
+		return !live;
+	if (reader->fresh)
+		return batch->serial && batch->segment < reader->tape.slots;
+	return batch->serial != reader->last.serial + 1;
+}
+
+/*
+ * Find the next batch, or one before it that bad ones hide.  At the end, where a producer may have
+ * come meanwhile, what is not there may still come.
+ */
+static int find_whole(struct chario_reader *reader, bool live, struct chario_disk_batch *batch)
+{
+	const struct chario_disk_batch *last = reader->fresh ? NULL : &reader->last;
+	struct chario_disk_batch hidden;
+	int found = find_next(reader, live, batch), ret;
+
+	if (found < 0 || !may_hide(reader, live, found ? batch : NULL))
+		return found;
+	ret = chario_tape_pass_bad(&reader->tape, last, &hidden);
+	if (ret <= 0)
+		return ret ? ret : found;
+	if (!found && chario_area_has_writer(reader->area))
+		return 0;
+	if (!found)
+		chario_reader_note_newest(reader, hidden.segment);
+	if (!last)
+		expect_first(reader);
+	*batch = hidden;
+	return 1;
+}
+
 /* Returns the number that the next record should have, after those read or passed over. */
 static uint64_t number_reached(const struct chario_reader *reader)
 {
@@ -404,7 +439,7 @@ static int go_on(struct chario_reader *reader, bool live)
 	int ret;
 
 	reader->loaded = false;
-	while ((ret = find_next(reader, live, &batch)) == 1) {
+	while ((ret = find_whole(reader, live, &batch)) == 1) {
 		ret = chario_reader_enter(reader, &batch);
 		if (ret)
 			return ret;
@@ -419,8 +454,11 @@ static int go_on(struct chario_reader *reader, bool live)
 int chario_reader_go_on(struct chario_reader *reader)
 {
 	bool live = chario_area_has_writer(reader->area);
-	int ret = go_on(reader, live);
+	int ret;
 
+	if (live)
+		reader->tape.passed = 0;
+	ret = go_on(reader, live);
 	if (ret || live || reader->tape.surveyed)
 		return ret;
 	reader->tape.doubtful = true;

@@ -30,7 +30,7 @@ static void fill(const struct chario_tape *tape, const struct chario_head *head,
 	recording->lost_bytes = last->lost_bytes;
 	recording->lost_before = last->segment < tape->slots ? 0 :
 							       chario_losses_before_batch(oldest);
-	recording->torn_segments = head->missing + !head->whole;
+	recording->torn_segments = head->missing + (head->torn || !head->whole);
 }
 
 /* Read the end from the table; the recording may have been continued since. */
@@ -70,7 +70,7 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 	struct chario_disk_batch oldest;
 	uint64_t next = 0;
 	struct chario_head head;
-	int ret = chario_tape_head(&reader->tape, &head);
+	int ret = chario_tape_head(&reader->tape, !all.live, &head);
 
 	if (ret)
 		return ret;
@@ -147,7 +147,7 @@ int chario_reader_seek(struct chario_reader *reader, uint64_t sequence)
 
 	if (sequence < UINT64_MAX)
 		return seek(reader, sequence);
-	err = chario_tape_head(&reader->tape, &head);
+	err = chario_tape_head(&reader->tape, !chario_area_has_writer(reader->area), &head);
 	if (err)
 		return err;
 	return seek(reader, head.next_sequence);
