@@ -410,6 +410,28 @@ TEST(test_bad_batches, "a bad batch hides none behind it, from readers or who go
 	}
 }
 
+/* A record that was cut off began behind lost ones: the next part gives their numbers again. */
+TEST(test_numbers_again, "missing records are judged whose numbers were those of lost ones")
+{
+	const struct bad bad = { 0x03, 6, 2 };
+	struct chario_stream_options options = rig_small;
+
+	options.segment_bytes = LONG_SEGMENT;
+	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_record(0, 3, RECORD_BYTES), 0);
+	EQUAL(chario_stream_lose(rig.stream, 2, 2), 0);
+	EQUAL(rig_record(5, 6, LONG_SEGMENT), 0);
+	stop_without_end();
+	memset(rig.disk->image + lab_area_offset(rig.store) + 4096, 0, 2 * LONG_SEGMENT - 4096);
+	options.flags = CHARIO_STREAM_APPEND;
+	EQUAL(rig_open(&options), 0);
+	for (uint64_t i = 3; i < bad.next; i++)
+		EQUAL(rig_record(i, i + 1, RECORD_BYTES) ?: rig_wait(), 0);
+	stop_without_end();
+	spoil_batches(&bad, 1, NOT_FLUSHED);
+	expect(0, bad.next, bad.missing, NOT_FLUSHED);
+}
+
 /* The table may say anything of the end. */
 TEST(test_end_that_cannot_be, "an end that cannot be is not believed")
 {

@@ -255,10 +255,13 @@ static struct chario_gap find_gap_between(const struct chario_disk_batch *last,
 					  const struct chario_disk_batch *batch)
 {
 	uint64_t begun = batch->sequence - MIN(batch->sequence, last->next_sequence);
+	uint64_t reached = last->records + last->nr_records;
 	uint64_t lost = chario_losses_before_batch(batch);
 
 	lost -= MIN(lost, last->lost_records);
 	begun -= MIN(begun, lost);
+	/* The later part may have given again the numbers of lost records. */
+	begun = MAX(begun, batch->records - MIN(batch->records, reached));
 	return make_gap(batch->segment ? batch->segment - 1 : 0, batch->records,
 			MIN(begun, batch->records));
 }
