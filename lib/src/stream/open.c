@@ -14,7 +14,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "stream/losses.h"
+#include "stream/lost.h"
 
 #define MS 1000000ULL
 
@@ -239,7 +239,7 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 	if (err)
 		return err;
 	stream->after_end = chario_head_is_closed(&head, entry);
-	stream->status.lost_records = chario_losses_before_head(&head, &entry->end);
+	stream->status.lost_records = chario_lost_before_head(&head, &entry->end);
 	pass_damage(stream, &entry->end, &head);
 	if (!head.found)
 		return 0;

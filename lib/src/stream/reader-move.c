@@ -16,7 +16,7 @@ static void pass(struct chario_reader *reader, const struct chario_disk_batch *b
 	if (!goes_on(&reader->last, batch))
 		reader->done_bytes = 0;
 	chario_losses_pass(&reader->losses, batch, reader->has_expected && !reader->expected,
-			   reader->done_bytes);
+			   reader->done_bytes, chario_tape_lap(&reader->tape));
 	reader->last = *batch;
 	reader->fresh = false;
 	reader->looks = 0;
@@ -72,7 +72,7 @@ void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest)
 	const struct chario_tape *tape = &reader->tape;
 
 	if (tape->ring)
-		chario_losses_set_ring(&reader->losses, newest, tape->slots - tape->window);
+		chario_losses_set_newest(&reader->losses, newest, chario_tape_lap(tape));
 }
 
 /*
@@ -178,10 +178,11 @@ static int is_last_lap(struct chario_reader *reader, const struct chario_disk_ba
 /* Records without a checksum that are left out are not damaged, even if the recording was closed. */
 static int trust(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
+	struct chario_gaps *gaps = &reader->losses.gaps;
 	int ret = is_last_lap(reader, batch);
 
 	if (!ret)
-		reader->losses.torn_end = MAX(reader->losses.torn_end, batch->segment + 1);
+		gaps->torn_end = MAX(gaps->torn_end, batch->segment + 1);
 	return ret;
 }
 

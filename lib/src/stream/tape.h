@@ -52,6 +52,15 @@ struct chario_tape {
 	struct chario_pool block;
 };
 
+/*
+ * Returns the number of segments of a ring, up to the one being written, that are not being
+ * overwritten; UINT64_MAX without a ring.
+ */
+static inline uint64_t chario_tape_lap(const struct chario_tape *tape)
+{
+	return tape->ring ? tape->slots - tape->window : UINT64_MAX;
+}
+
 /**
  * struct chario_pile - a batch in memory, and a place in it
  * @batch: header of the batch
