@@ -149,19 +149,6 @@ static int plan_new(struct chario_stream *stream, struct chario_area_stream *ent
 	return err;
 }
 
-static int plan_append(struct chario_stream *stream, struct chario_area_stream *entry)
-{
-	struct chario_stream_options *options = &stream->options;
-	int err = chario_area_get_stream(stream->area, entry);
-
-	if (err)
-		return err;
-	if (options->segment_bytes && options->segment_bytes != entry->segment_bytes)
-		return -EINVAL;
-	options->segment_bytes = entry->segment_bytes;
-	return 0;
-}
-
 /* The segments of a recording that is continued stay as they are. */
 static int make_pool_of_append(struct chario_stream *stream)
 {
@@ -248,21 +235,52 @@ static void destroy(struct chario_stream *stream)
 	free(stream);
 }
 
+static int plan_append(struct chario_stream *stream, const struct chario_area_stream *entry)
+{
+	struct chario_stream_options *options = &stream->options;
+
+	if (options->segment_bytes && options->segment_bytes != entry->segment_bytes)
+		return -EINVAL;
+	options->segment_bytes = entry->segment_bytes;
+	return 0;
+}
+
+/*
+ * Plan what is to be done with the area: *@append is set if its recording is continued.  Nobody
+ * else begins one there as long as it is open.
+ */
+static int plan(struct chario_stream *stream, struct chario_area_stream *entry, bool *append)
+{
+	uint32_t flags = stream->options.flags;
+	int err = 0;
+
+	*append = flags & CHARIO_STREAM_APPEND;
+	if (*append)
+		err = chario_area_get_stream(stream->area, entry);
+	if (err == -ENODATA && flags & CHARIO_STREAM_BEGIN) {
+		*append = false;
+		err = 0;
+	}
+	if (!err && !*append && flags & CHARIO_STREAM_EXCL)
+		err = chario_stream_check_unused(stream->area);
+	if (err)
+		return err;
+	return *append ? plan_append(stream, entry) : plan_new(stream, entry);
+}
+
 /* Change the table last: if anything fails before, the old recording stays. */
 static int set_up(struct chario_stream *stream, struct chario_store *store, const char *name)
 {
-	bool append = stream->options.flags & CHARIO_STREAM_APPEND;
 	struct chario_area_stream entry;
+	bool append;
 	int err = chario_area_open(store, name, O_RDWR, &stream->area);
 
 	if (err)
 		return err;
 	stream->device = stream->area->store->device;
 	err = learn_device(stream);
-	if (!err && !append && stream->options.flags & CHARIO_STREAM_EXCL)
-		err = chario_stream_check_unused(stream->area);
 	if (!err)
-		err = append ? plan_append(stream, &entry) : plan_new(stream, &entry);
+		err = plan(stream, &entry, &append);
 	if (!err)
 		err = chario_tape_init(&stream->tape, stream->area, &entry);
 	if (!err && append)
