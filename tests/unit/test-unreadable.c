@@ -432,6 +432,36 @@ TEST(test_numbers_again, "missing records are judged whose numbers were those of
 	expect(0, bad.next, bad.missing, NOT_FLUSHED);
 }
 
+/* The times of what cannot be read are not known, so those of the next part are a run of their own. */
+TEST(test_times, "times are found beside those that could not be read")
+{
+	static const uint64_t seconds[] = { 1, 3600, 10 };
+	static const uint64_t counts[] = { IN_BLOCK, IN_SEGMENT, 4 * IN_SEGMENT };
+	struct chario_stream_options options = rig_small;
+	char memory[RECORD_BYTES];
+
+	lab_fill(memory, sizeof(memory), 0);
+	EQUAL(rig_open(&options), 0);
+	for (uint64_t i = 0, kind = 0; i < counts[2]; i++) {
+		if (i == IN_SEGMENT) {
+			stop_without_end();
+			spoil(0, 1);
+			options.flags = CHARIO_STREAM_APPEND;
+			EQUAL(rig_open(&options), 0);
+		}
+		kind += i == counts[kind];
+		EQUAL(chario_stream_write(rig.stream, memory, RECORD_BYTES,
+					  seconds[kind] * 1000000000 + i, 0, -1),
+		      0);
+	}
+	EQUAL(rig_close(), 0);
+	log_disk_heal(rig.disk);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(chario_reader_seek_time(rig.reader, seconds[1] * 1000000000), 0);
+	EQUAL(rig_next(), 0);
+	EQUAL(rig.record.time_ns, seconds[1] * 1000000000 + IN_BLOCK);
+}
+
 /* The table may say anything of the end. */
 TEST(test_end_that_cannot_be, "an end that cannot be is not believed")
 {

@@ -33,7 +33,8 @@ static void skip_to(struct chario_stream *stream, struct chario_head *head, uint
  * Place the head behind damage.  The head is the end of what can be read now.  Records that
  * the table knows of behind it, and segments that cannot be read, are damaged but may be
  * readable another time, so they are not overwritten, and their numbers are not given again.
- * Where nothing tells these, as many are left out as fit.
+ * Where nothing tells these, as many are left out as fit.  Nothing tells their times, either, so a
+ * new run begins.
  */
 static void pass_damage(struct chario_stream *stream, const struct store_end *end,
 			struct chario_head *head)
@@ -51,12 +52,14 @@ static void pass_damage(struct chario_stream *stream, const struct store_end *en
 		next = MAX(next, end->segment + 1);
 		if (end->sequence > head->next_sequence) {
 			head->ended = false;
+			head->turns = true;
 			head->next_sequence = end->sequence;
 			head->records = end->records;
 			head->position = end->bytes;
 		}
 	}
 	unreadable += chario_tape_pass(tape, &next);
+	head->turns |= head->damaged || unreadable;
 	/* The end of a ring is removed from the table before anything is written behind it. */
 	if (unreadable && !(tape->ring && end->time_ns))
 		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence) +
