@@ -137,9 +137,10 @@ class Recording:
         return batch if good else None
 
     def _batches_of(self, segment: int) -> Iterator[Batch]:
-        first = last = self._batch_at(segment, 0)
-        if first is not None and first.segment != segment:
+        first = self._batch_at(segment, 0)
+        if first is not None and first.segment > segment:
             return
+        last = None if first is None or first.segment < segment else first
         offset = 0
         while offset < self._area.segment_bytes and not (last and offset and last.flags & END):
             batch = self._batch_at(segment, offset)
@@ -168,8 +169,14 @@ class Recording:
         """Whether the segment behind the newest is there, without its first header."""
         if newest + 1 >= self.nr_slots and not self.is_ring:
             return False
-        last = list(self._batches_of(newest))[-1:] if newest >= 0 else []
-        return not (last and last[0].flags & END) and any(self._batches_of(newest + 1))
+        before = list(self._batches_of(newest))[-1:] if newest >= 0 else []
+        if any(batch.flags & END for batch in before):
+            return False
+        behind = next(self._batches_of(newest + 1), None)
+        return behind is not None and all(
+            behind.serial > batch.serial and (behind.part == batch.part or behind.durable > batch.records_before)
+            for batch in before
+        )
 
     def _last_of_lap(self, segment: int) -> int:
         """Searches by halves from a segment that is there to the end of its lap."""

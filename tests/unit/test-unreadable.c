@@ -313,12 +313,13 @@ static const struct bad bads[] = {
 static void spoil_batches(const struct bad *bad, uint64_t slot, unsigned int how)
 {
 	unsigned char *place = rig.disk->image + lab_area_offset(rig.store) + slot * LONG_SEGMENT;
+	const uint64_t before = ((struct chario_disk_batch *)(void *)place)->records;
 
 	for (unsigned int i = 0; i < IN_LONG; i++, place += 4096) {
 		struct chario_disk_batch *batch = (void *)place;
 
 		if (how & NOT_FLUSHED && i < LAST_BATCHES) {
-			batch->durable_records = 0;
+			batch->durable_records = before;
 			chario_disk_batch_sign(batch);
 		}
 		if (bad->mask & 1U << i && how & BY_A_BIT)

@@ -270,6 +270,9 @@ static int find_whole(struct chario_reader *reader, bool live, struct chario_dis
 	ret = chario_tape_pass_bad(&reader->tape, last, &hidden);
 	if (ret <= 0)
 		return ret ? ret : found;
+	/* A part that gives the numbers of these batches again did not know of them. */
+	if (found && (hidden.serial >= batch->serial || hidden.sequence > batch->sequence))
+		return found;
 	if (!found && chario_area_has_writer(reader->area))
 		return 0;
 	if (!found)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Whether what was read may have been overwritten meanwhile. */
+/* The judgement whether a ring has overwritten what was read. */
 #include "stream/reader-inner.h"
 
 #include <errno.h>

@@ -47,19 +47,33 @@ int chario_tape_rest(struct chario_tape *tape, const struct chario_disk_batch *l
 	return 0;
 }
 
-/* Find the first batch in a segment whose first header is damaged; see chario_tape_next(). */
-static int look_inside(struct chario_tape *tape, uint64_t segment, uint64_t least_serial,
-		       struct chario_disk_batch *batch)
+/*
+ * Returns whether a batch can be one behind another, and is not left by a part before that: a
+ * later part knew the records before the last batch to be durable, an earlier one did not.
+ */
+static bool may_follow(const struct chario_disk_batch *last, const struct chario_disk_batch *batch)
+{
+	if (!last)
+		return true;
+	return batch->serial > last->serial &&
+	       (batch->part == last->part || batch->durable_records > last->records);
+}
+
+/*
+ * Find the first batch in a segment whose first header is damaged; see chario_tape_next().  In a
+ * ring that may be one of an earlier lap, which a power cut has left.
+ */
+static int look_inside(struct chario_tape *tape, uint64_t segment,
+		       const struct chario_disk_batch *last, struct chario_disk_batch *batch)
 {
 	int ret = chario_tape_peek(tape, segment, 0, batch);
 
-	/* The slot of a segment that has not been written may hold one of an earlier lap. */
-	if (ret)
+	if (ret < 0 || (ret && batch->segment >= segment))
 		return MIN(ret, 0);
 	for (uint32_t offset = CHARIO_DISK_BLOCK; offset < tape->segment_bytes;
 	     offset += CHARIO_DISK_BLOCK) {
 		ret = chario_tape_look(tape, segment, offset, batch);
-		if (ret < 0 || (ret && batch->serial >= least_serial))
+		if (ret < 0 || (ret && may_follow(last, batch)))
 			return ret;
 	}
 	return 0;
@@ -94,7 +108,7 @@ int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batc
 	if (last)
 		ret = chario_tape_rest(tape, last, batch);
 	if (!ret && (tape->ring || next < tape->slots))
-		ret = look_inside(tape, next, passed - 1, batch);
+		ret = look_inside(tape, next, last, batch);
 	if (!ret)
 		tape->passed = passed;
 	return ret;
