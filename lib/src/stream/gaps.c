@@ -61,7 +61,8 @@ void chario_gaps_settle(struct chario_gaps *gaps, uint64_t durable)
 		struct chario_gap gap = gaps->list[i];
 
 		chario_gap_settle(&gap, gaps->durable);
-		if (gap.undurable || gap.segment < gaps->worn_end)
+		/* A bad batch may have hidden the newest segment so far: see chario_tape_pass_bad(). */
+		if (gap.undurable || gap.segment <= gaps->worn_end)
 			gaps->list[kept++] = gap;
 		else if (i < gaps->nr_sure)
 			sure--;
