@@ -18,7 +18,7 @@ static int check_fit(const struct cli_record *record, uint64_t area_bytes)
 	struct chario_stream_options options = record->options;
 	struct chario_stream_fit fit = { 0 };
 
-	options.flags &= ~CHARIO_STREAM_APPEND;
+	options.flags &= ~(CHARIO_STREAM_APPEND | CHARIO_STREAM_BEGIN);
 	if (!record->sized || !cli_find_capacity(record->cli, area_bytes, &options, &fit))
 		return CLI_OK;
 	return fit.segment_bytes ? CLI_USAGE : CLI_FAILED;
@@ -134,27 +134,19 @@ static int fail_stream(const struct cli_record *record, int err)
 static int open_stream(struct cli_record *record)
 {
 	struct chario_recorder *recorder = &record->recorder;
-	bool append = record->options.flags & CHARIO_STREAM_APPEND;
 	uint64_t begin_ns = cli_now_ns();
-	bool goes_on;
 	size_t room;
 	int err;
 
 	if (!record->force)
 		record->options.flags |= CHARIO_STREAM_EXCL;
-	do {
-		bool appends = record->options.flags & CHARIO_STREAM_APPEND;
-
+	/* The first of a series of recordings has none to continue. */
+	if (record->options.flags & CHARIO_STREAM_APPEND)
+		record->options.flags |= CHARIO_STREAM_BEGIN;
+	do
 		err = chario_stream_open(record->cli->store, record->name, &record->options,
 					 &record->stream);
-		/*
-		 * The first of a series of recordings has none to continue, but another
-		 * program may begin it meanwhile.
-		 */
-		goes_on = append && err == (appends ? -ENODATA : -EEXIST);
-		if (goes_on)
-			record->options.flags ^= CHARIO_STREAM_APPEND;
-	} while (goes_on || cli_once_more(err, begin_ns));
+	while (cli_once_more(err, begin_ns));
 	if (err)
 		return fail_stream(record, err);
 	room = chario_stream_room_bytes(record->stream);

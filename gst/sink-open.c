@@ -40,7 +40,7 @@ static void choose_options(const ChariOSink *sink, struct chario_stream_options 
 	*options = (struct chario_stream_options){
 		.size = sizeof(*options),
 		.flags = (sink->ring ? CHARIO_STREAM_RING : 0) |
-			 (sink->append ? CHARIO_STREAM_APPEND : 0) |
+			 (sink->append ? CHARIO_STREAM_APPEND | CHARIO_STREAM_BEGIN : 0) |
 			 (sink->force ? 0 : CHARIO_STREAM_EXCL),
 		.segment_bytes = sink->segment_bytes,
 		.nr_buffers = sink->buffers,
@@ -67,26 +67,17 @@ static void tell_memory(ChariOSink *sink)
 }
 
 /*
- * Open the stream: only force overwrites something, only append continues a recording.  The
- * first of a series of recordings has none to continue, but another program may begin it
- * meanwhile.
+ * Open the stream: only force overwrites something, only append continues a recording, of which
+ * the first of a series has none.
  */
 static int open_stream(ChariOSink *sink)
 {
 	struct chario_stream_options options;
 	struct chario_stream *stream;
-	gboolean goes_on;
 	int err;
 
 	choose_options(sink, &options);
-	do {
-		gboolean appends = options.flags & CHARIO_STREAM_APPEND;
-
-		err = chario_stream_open(sink->place.store, sink->place.area, &options, &stream);
-		goes_on = sink->append && err == (appends ? -ENODATA : -EEXIST);
-		if (goes_on)
-			options.flags ^= CHARIO_STREAM_APPEND;
-	} while (goes_on);
+	err = chario_stream_open(sink->place.store, sink->place.area, &options, &stream);
 	if (err)
 		return err;
 	g_mutex_lock(&sink->lock);

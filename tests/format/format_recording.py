@@ -137,13 +137,19 @@ class Recording:
         return batch if good else None
 
     def _batches_of(self, segment: int) -> Iterator[Batch]:
-        first = batch = self._batch_at(segment, 0)
-        if first is None or first.segment != segment:
+        first = self._batch_at(segment, 0)
+        if first is not None and first.segment > segment:
             return
-        while batch and (batch.segment, batch.part) == (segment, first.part):
-            yield batch
-            offset = batch.offset + -(-batch.length // BLOCK) * BLOCK
-            batch = self._batch_at(segment, offset) if offset < self._area.segment_bytes else None
+        last = None if first is None or first.segment < segment else first
+        offset = 0
+        while offset < self._area.segment_bytes and not (last and offset and last.flags & END):
+            batch = self._batch_at(segment, offset)
+            if batch and batch.segment == segment and (last is None or batch.part == last.part):
+                yield batch
+                last = batch
+                offset += -(-batch.length // BLOCK) * BLOCK
+            else:
+                offset += BLOCK
 
     def _find_newest(self) -> int:
         window = self._area.window
@@ -155,7 +161,22 @@ class Recording:
             if further is None:
                 break
             newest = further
+        while self._hides(newest):
+            newest += 1
         return newest
+
+    def _hides(self, newest: int) -> bool:
+        """Whether the segment behind the newest is there, without its first header."""
+        if newest + 1 >= self.nr_slots and not self.is_ring:
+            return False
+        before = list(self._batches_of(newest))[-1:] if newest >= 0 else []
+        if any(batch.flags & END for batch in before):
+            return False
+        behind = next(self._batches_of(newest + 1), None)
+        return behind is not None and all(
+            behind.serial > batch.serial and (behind.part == batch.part or behind.durable > batch.records_before)
+            for batch in before
+        )
 
     def _last_of_lap(self, segment: int) -> int:
         """Searches by halves from a segment that is there to the end of its lap."""

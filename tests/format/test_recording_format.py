@@ -154,6 +154,22 @@ def test_damaged_segments(image: Path, ring: bool) -> None:
         assert assert_same_records(image, "tape", status=3) > 100
 
 
+def test_damaged_batches(image: Path) -> None:
+    """They hide none of those behind them, in a segment of four, or at the end."""
+    with stream(image) as made:
+        for number in range(10):
+            made.write(bytes([number]) * 500)
+            made.wait()
+    for damaged in ((0,), (2,), (4,), (9,), (8, 9), (1, 2, 6)):
+        for block in damaged:
+            at = places(image)[0] + block * BLOCK
+            overwrite(image, at, bytes(byte ^ 1 for byte in read(image, at, BLOCK)))
+        assert assert_same_records(image, "tape", status=3) == 10 - len(damaged)
+        for block in damaged:
+            at = places(image)[0] + block * BLOCK
+            overwrite(image, at, bytes(byte ^ 1 for byte in read(image, at, BLOCK)))
+
+
 def test_every_byte_of_a_header_counts(image: Path) -> None:
     """Of the batch and of its first record: what a flipped bit takes away is the same for both."""
     record(image, os.urandom(50_000))

@@ -187,4 +187,23 @@ done
 exec 3>&-
 wait $recorder
 claim "check tells what was not durable from what is lost"
+
+# Several batches in the only segment, the second of which is bad.
+format 32M
+from_pipe recorded record cam --size 1M --record 512 --segment 64k --flush-ms 1 --from pipe
+recorder=$!
+until "$chario" stat cam --json >said 2>&1 && [ "$(member durable_records)" -ge 3 ]; do
+	kill -0 $recorder || break
+	bytes 512 >&3
+done
+kill -s KILL $recorder
+wait $recorder
+exec 3>&-
+gives 0 check --data --quiet
+gives 0 stat cam --json
+damage $(($(member disk_offset) / 4096 + 1))
+gives 4 check --data --quiet :: 'missing or damaged: "cam"'
+bytes 512 | "$chario" record cam --append >recorded 2>&1
+gives 4 check --data --quiet :: 'missing or damaged: "cam"'
+claim "check finds a bad batch of the newest segment"
 end

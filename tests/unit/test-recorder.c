@@ -108,12 +108,12 @@ TEST(test_full, "a full area")
 
 TEST(test_errors, "errors of the source and of the disk")
 {
-	int folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	EQUAL(chario_recorder_run(rig.stream, folder, &recorder), -EISDIR);
+	EQUAL(chario_recorder_run(rig.stream, fd, &recorder), -EISDIR);
 	EQUAL(recorder.end, CHARIO_RECORDER_READ);
-	close(folder);
-	EQUAL(chario_recorder_run(rig.stream, folder, &recorder), -EBADF);
+	close(fd);
+	EQUAL(chario_recorder_run(rig.stream, fd, &recorder), -EBADF);
 	EQUAL(chario_recorder_run(rig.stream, -1, &recorder), -EBADF);
 	EQUAL(recorder.end, CHARIO_RECORDER_READ);
 	recorder.flags = CHARIO_RECORDER_DATAGRAMS;
@@ -128,6 +128,13 @@ TEST(test_errors, "errors of the source and of the disk")
 	recorder.flags = CHARIO_RECORDER_DATAGRAMS;
 	EQUAL(make_sockets(SOCK_STREAM), 0);
 	ENDS(-EPROTOTYPE, CHARIO_RECORDER_READ);
+	recorder.flags = 0;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	EQUAL(bind(fd, &(struct sockaddr){ .sa_family = AF_UNIX }, sizeof(sa_family_t)), 0);
+	EQUAL(listen(fd, 1), 0);
+	EQUAL(chario_recorder_run(rig.stream, fd, &recorder), -ENOTCONN);
+	EQUAL(recorder.end, CHARIO_RECORDER_READ);
+	close(fd);
 }
 
 TEST(test_arguments, "arguments that cannot be")

@@ -254,6 +254,10 @@ static void check_unused(int should)
 	options.flags = CHARIO_STREAM_EXCL;
 	EQUAL(rig_open(&options), should);
 	EQUAL(rig_close(), 0);
+	/* Who would continue a recording loses none. */
+	options.flags |= CHARIO_STREAM_APPEND | CHARIO_STREAM_BEGIN;
+	EQUAL(rig_open(&options), should == -EEXIST ? 0 : should);
+	EQUAL(rig_close(), 0);
 	EQUAL(chario_store_find(rig.store, LAB_AREA, &area, sizeof(area)), 0);
 	EQUAL(chario_stream_remove_unused(rig.store, LAB_AREA, area.id + 1), -ENOENT);
 	EQUAL(chario_stream_remove_unused(rig.store, LAB_AREA, area.id), should);
@@ -295,13 +299,14 @@ TEST(test_unused, "an area with anything to lose is not taken")
 }
 
 static const char *path;
+static uint32_t flags;
 
 /* Begin a recording as soon as nobody else makes one.  Returns 0 or a negative errno. */
 static void *begin_alone(void *result)
 {
 	const struct chario_stream_options options = { .size = sizeof(options),
 						       .segment_bytes = RIG_SEGMENT,
-						       .flags = CHARIO_STREAM_EXCL };
+						       .flags = flags };
 	struct chario_stream *stream = NULL;
 	struct chario_store *store;
 	int err = chario_store_open(path, O_RDWR, &store);
@@ -318,14 +323,16 @@ static void *begin_alone(void *result)
 	return NULL;
 }
 
-/* Of several programs that begin a recording in one area, one does. */
+/* Of several programs that begin a recording in one area, one does; the others may continue it. */
 TEST(test_at_once, "one of several begins a recording")
 {
-	for (int i = 0; i < 20 && !tap_failed; i++) {
+	for (int i = 0; i < 40 && !tap_failed; i++) {
+		uint32_t append = i % 2 ? CHARIO_STREAM_APPEND | CHARIO_STREAM_BEGIN : 0;
 		int results[4], begun = 0, refused = 0;
 		pthread_t threads[4];
 
 		path = lab_make_file(RIG_BYTES);
+		flags = CHARIO_STREAM_EXCL | append;
 		for (size_t j = 0; j < 4; j++)
 			EQUAL(pthread_create(&threads[j], NULL, begin_alone, &results[j]), 0);
 		for (size_t j = 0; j < 4; j++) {
@@ -334,8 +341,8 @@ TEST(test_at_once, "one of several begins a recording")
 			refused += results[j] == -EEXIST;
 		}
 		lab_remove_file();
-		EQUAL(begun, 1);
-		EQUAL(refused, 3);
+		EQUAL(begun, append ? 4 : 1);
+		EQUAL(refused, 4 - begun);
 	}
 }
 

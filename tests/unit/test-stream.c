@@ -15,6 +15,7 @@ TEST(test_options, "options are checked, the usual ones suit the area")
 	} cases[] = {
 		{ { .size = 8 }, -EINVAL },
 		{ { .size = sizeof(rig_small), .flags = 1 << 9 }, -EINVAL },
+		{ { .size = sizeof(rig_small), .flags = CHARIO_STREAM_BEGIN }, -EINVAL },
 		{ { .size = sizeof(rig_small), .segment_bytes = 4096 }, -EINVAL },
 		{ { .size = sizeof(rig_small), .segment_bytes = 8191 }, -EINVAL },
 		{ { .size = sizeof(rig_small), .segment_bytes = 256U << 20 }, -EINVAL },

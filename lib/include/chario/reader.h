@@ -135,7 +135,8 @@ void chario_reader_close(struct chario_reader *reader);
  *
  * The call searches for the head: it reads as many headers as the logarithm of the number
  * of segments, and those of the segments that may have been in flight; if there is damage
- * near the head, once all that may lie behind it.
+ * near the head, once all that may lie behind it; and if the recording was neither closed nor is
+ * being made, the blocks of a segment behind the last batch.
  *
  * Context: may sleep.
  * Return: 0; -EINVAL when @size is smaller than the first version of the struct;

@@ -45,6 +45,9 @@ struct chario_stream;
 /* Without CHARIO_STREAM_APPEND: fail if the area has anything to lose, like O_EXCL. */
 #define CHARIO_STREAM_EXCL (1U << 4)
 
+/* With CHARIO_STREAM_APPEND: begin a recording if the area has none, like O_CREAT. */
+#define CHARIO_STREAM_BEGIN (1U << 5)
+
 /*
  * A segment with a record that has no checksum is written in two steps: all but its first
  * block, with Force Unit Access if the disk has a volatile write cache, then that block.
@@ -130,7 +133,7 @@ struct chario_stream_fit {
  * chario_stream_get_fit() - compute the fit of a recording in an area
  * @area_bytes: length of the area, see &struct chario_area_info; it is rounded up to
  *	4096
- * @options: see chario_stream_open(), without CHARIO_STREAM_APPEND; or NULL
+ * @options: see chario_stream_open(), without CHARIO_STREAM_APPEND and _BEGIN; or NULL
  * @fit: struct to fill in; members that the library does not know read as zero
  * @size: sizeof(*@fit)
  *
@@ -233,11 +236,12 @@ struct chario_stream_room {
  * @stream: the new stream; the caller gives it to chario_stream_close()
  *
  * The old content of the area is lost, unless CHARIO_STREAM_APPEND is set: then the head is
- * found, and the recording continues after its last whole record.  With CHARIO_STREAM_EXCL the
- * call fails instead if the area has a recording with records, or one that cannot be read, or
+ * found, and the recording continues after its last whole record.  CHARIO_STREAM_BEGIN beside
+ * it begins a recording if the area has none to continue, as the first of a series of calls
+ * does.  Where a recording begins, with CHARIO_STREAM_EXCL the call fails instead if the area has a recording with records, or one that cannot be read, or
  * a file that chario_copy_in() puts or has put there.  It looks while it holds the area's lock: if two programs
  * begin at once, one of them gets -EBUSY or -EEXIST.  The call changes the table once, or not at
- * all with APPEND.  It allocates all memory that recording needs.  If
+ * all where it continues a recording.  It allocates all memory that recording needs.  If
  * RLIMIT_MEMLOCK does not allow the usual buffers, it chooses fewer and, in a new recording,
  * shorter ones, of 64 KiB at least, unless the options have their number or length.
  *
@@ -245,9 +249,9 @@ struct chario_stream_room {
  * chario_stream_service(), chario_stream_get_status(), chario_stream_wait() and
  * chario_stream_lose() at the same time.
  * Return: 0; -ENOENT if there is no such area; -ENOSPC if it is shorter than two segments;
- * -ENODATA with APPEND if it has no recording; with EXCL -EEXIST if it has records, and
- * -EALREADY if it has a file, or a part of one; -EINVAL if an option is out of its range;
- * -EBUSY if a move of the area was interrupted, which chario_store_defrag() completes;
+ * -ENODATA with APPEND and without BEGIN if it has no recording; with EXCL -EEXIST if it has records, and
+ * -EALREADY if it has a file, or a part of one; -EINVAL if an option is out of its range,
+ * or BEGIN is there without APPEND; -EBUSY if a move of the area was interrupted, which chario_store_defrag() completes;
  * -EOPNOTSUPP if the logical block of the disk is longer than 4096; -EUCLEAN if the table
  * has impossible values; -ENOMEM, also if RLIMIT_MEMLOCK does not allow two buffers; and
  * the errors of chario_area_open().

@@ -39,12 +39,14 @@
 int chario_stream_check_options(const struct chario_stream_options *options)
 {
 	uint32_t known = CHARIO_STREAM_RING | CHARIO_STREAM_APPEND | CHARIO_STREAM_NO_CRC |
-			 CHARIO_STREAM_DENSE | CHARIO_STREAM_EXCL;
+			 CHARIO_STREAM_DENSE | CHARIO_STREAM_EXCL | CHARIO_STREAM_BEGIN;
 	uint32_t bytes = options->segment_bytes;
 
 	if (options->size < sizeof(*options) || options->flags & ~known ||
 	    options->durability > CHARIO_DURABILITY_FUA ||
 	    options->record_bytes > CHARIO_DISK_SEGMENT_MAX - CHARIO_DISK_FIRST_DATA)
+		return -EINVAL;
+	if (options->flags & CHARIO_STREAM_BEGIN && !(options->flags & CHARIO_STREAM_APPEND))
 		return -EINVAL;
 	if (bytes && (bytes % CHARIO_DISK_BLOCK || bytes < CHARIO_DISK_SEGMENT_MIN ||
 		      bytes > CHARIO_DISK_SEGMENT_MAX))

@@ -3,6 +3,8 @@
  * The internals of a stream.
  *
  *	stream/open.c	opening and closing a recording
+ *	stream/append.c	the place at which a recording is continued
+ *	stream/end.c	the end of a recording
  *	stream/fit.c	options: the fit of a recording in its area
  *	stream/unused.c	areas that have nothing to lose
  *	stream/stream.c	rooms: get, commit
@@ -349,6 +351,16 @@ bool chario_stream_choose_less(struct chario_stream_options *options,
 
 /* Choose the number of buffers if the caller did not; the length of a segment is known. */
 void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_t slots);
+
+/* stream/append.c */
+
+/* Find the end of a recording that is continued, and begin behind it.  Returns 0 or an error. */
+int chario_stream_find_end(struct chario_stream *stream, const struct chario_area_stream *entry);
+
+/* stream/end.c */
+
+/* Make all records durable, and note the end of the recording.  Returns 0 or the first error. */
+int chario_stream_end(struct chario_stream *stream);
 
 /* stream/unused.c */
 

@@ -20,8 +20,9 @@
  */
 #include "stream/losses.h"
 
-#include <stdlib.h>
 #include <sys/param.h>
+
+#include "stream/lost.h"
 
 /**
  * enum gaps - the gaps that a batch can have
@@ -39,17 +40,16 @@ enum gaps {
 
 void chario_losses_reset(struct chario_losses *losses)
 {
-	free(losses->gaps);
+	chario_gaps_reset(&losses->gaps);
 	*losses = (struct chario_losses){
-		.lap = losses->lap,
-		.worn_end = losses->worn_end,
+		.batch.start = UINT64_MAX,
+		.gaps = losses->gaps,
 	};
 }
 
-void chario_losses_set_ring(struct chario_losses *losses, uint64_t newest, uint64_t lap)
+void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap)
 {
-	losses->lap = lap;
-	losses->worn_end = newest + 1 > lap ? newest + 1 - lap : 0;
+	losses->gaps.worn_end = newest + 1 > lap ? newest + 1 - lap : 0;
 }
 
 static bool begins_in_middle(const struct chario_disk_batch *batch)
@@ -57,131 +57,69 @@ static bool begins_in_middle(const struct chario_disk_batch *batch)
 	return batch->flags & CHARIO_DISK_BATCH_MIDDLE;
 }
 
-/* Leave out of a gap what was durable. */
-static void settle_gap(struct chario_gap *gap, uint64_t durable)
+static bool has_begun(const struct chario_losses *losses)
 {
-	if (gap->from < durable) {
-		uint64_t records = MIN(durable, gap->to) - gap->from;
-
-		gap->undurable -= MIN(gap->undurable, records);
-		gap->from += records;
-	}
-	if (gap->from == gap->to)
-		gap->undurable = 0;
+	return losses->batch.header.bytes;
 }
 
-static void settle(struct chario_losses *losses, uint64_t durable)
+static bool has_start(const struct chario_losses_batch *batch)
 {
-	size_t kept = losses->nr_past, sure = losses->nr_sure;
-
-	losses->durable = MAX(losses->durable, durable);
-	for (size_t i = losses->nr_past; i < losses->nr_gaps; i++) {
-		struct chario_gap gap = losses->gaps[i];
-
-		settle_gap(&gap, losses->durable);
-		if (gap.undurable || gap.segment < losses->worn_end)
-			losses->gaps[kept++] = gap;
-		else if (i < losses->nr_sure)
-			sure--;
-	}
-	losses->nr_gaps = kept;
-	losses->nr_sure = sure;
+	return batch->start != UINT64_MAX;
 }
 
-/* Without memory a gap counts as one of durable records, which is the safe side. */
-static void add_gap(struct chario_losses *losses, const struct chario_gap *gap)
+/* Returns the number of records lost in a batch, as far as it has been read. */
+static uint64_t count_lost_here(const struct chario_losses_batch *batch)
 {
-	size_t room = losses->room ? 2 * losses->room : 16;
-	struct chario_gap *gaps;
+	uint64_t lost = chario_lost_in_batch(&batch->header);
 
-	if (!gap->numbers)
-		return;
-	if (losses->nr_gaps == losses->room) {
-		gaps = reallocarray(losses->gaps, room, sizeof(*gaps));
-		if (!gaps)
-			return;
-		losses->gaps = gaps;
-		losses->room = room;
-	}
-	losses->gaps[losses->nr_gaps++] = *gap;
-}
-
-static struct chario_gap make_gap(uint64_t segment, uint64_t to, uint64_t records)
-{
-	return (struct chario_gap){
-		.segment = segment,
-		.from = to - records,
-		.to = to,
-		.numbers = records,
-		.undurable = records,
-	};
-}
-
-/* Returns the number of records lost in a batch.  Rooms that were given back have numbers as well. */
-static uint64_t count_lost(const struct chario_disk_batch *batch)
-{
-	uint64_t begun = batch->next_sequence - batch->sequence;
-
-	return begun > batch->nr_records ? begun - batch->nr_records : 0;
-}
-
-uint64_t chario_losses_before_batch(const struct chario_disk_batch *batch)
-{
-	uint64_t inside = count_lost(batch);
-
-	return batch->lost_records > inside ? batch->lost_records - inside : 0;
-}
-
-/*
- * Returns the number of records lost behind a batch, up to the end in the table: numbers that no
- * record has.  A full area has no room for a batch that tells of them.
- */
-static uint64_t lost_before_end(const struct store_end *end, uint64_t sequence, uint64_t records)
-{
-	uint64_t numbers = end->sequence - MIN(end->sequence, sequence);
-	uint64_t missing = end->records - MIN(end->records, records);
-
-	/* A table may come from any program. */
-	if (!end->time_ns || end->sequence >= CHARIO_DISK_COUNT_MAX)
-		return 0;
-	return numbers - MIN(numbers, missing);
-}
-
-/* Numbers behind the last whole record come again, and with them those of lost records. */
-uint64_t chario_losses_before_head(const struct chario_head *head, const struct store_end *end)
-{
-	const struct chario_disk_batch *last = &head->last;
-	uint64_t begun = head->next_sequence - last->sequence;
-	uint64_t found = head->records - last->records;
-	uint64_t lost = chario_losses_before_batch(last) + begun - MIN(begun, found);
-
-	return MIN(lost, last->lost_records) +
-	       lost_before_end(end, head->next_sequence, head->records);
-}
-
-/* Returns the number of records lost in the present batch, as far as it has been read. */
-static uint64_t count_lost_here(const struct chario_losses *losses)
-{
-	uint64_t lost = count_lost(&losses->batch);
-
-	return lost - MIN(lost, losses->voids);
+	return lost - MIN(lost, batch->voids);
 }
 
 /* Returns the number of numbers that are missing behind the start, in its batch. */
-static uint64_t count_behind_start(const struct chario_losses *losses)
+static uint64_t count_behind_start(const struct chario_losses_batch *batch)
 {
-	uint64_t numbers = losses->batch.next_sequence - losses->start;
-	uint64_t known = losses->given + losses->voids - losses->voids_started;
+	uint64_t numbers = batch->header.next_sequence - batch->start;
+	uint64_t known = batch->given + batch->voids - batch->voids_started;
 
 	return numbers - MIN(numbers, known);
 }
 
 /* Returns the number of numbers behind the last record that was read, in its batch. */
-static uint64_t count_behind_last(const struct chario_losses *losses)
+static uint64_t count_behind_last(const struct chario_losses_batch *batch)
 {
-	uint64_t numbers = losses->batch.next_sequence - losses->reached;
+	uint64_t numbers = batch->header.next_sequence - batch->reached;
 
-	return numbers - MIN(numbers, losses->voids - losses->voids_reached);
+	return numbers - MIN(numbers, batch->voids - batch->voids_reached);
+}
+
+/* Returns the number of records of a batch that cannot be read, from the start on. */
+static uint64_t count_missing(const struct chario_losses_batch *batch)
+{
+	uint64_t records = batch->header.nr_records, behind;
+
+	if (!has_start(batch))
+		return records - MIN(batch->given, records);
+	behind = count_behind_start(batch);
+	return behind - MIN(behind, count_lost_here(batch));
+}
+
+/*
+ * Find the records of a batch that cannot be read.  Numbers of lost records behind the last one
+ * that was read count as records in the tail.
+ */
+static void find_gaps_in(const struct chario_losses_batch *batch, struct chario_gap gaps[NR_GAPS])
+{
+	const struct chario_disk_batch *header = &batch->header;
+	uint64_t end = header->records + header->nr_records;
+	uint64_t missing = MIN(count_missing(batch), header->nr_records);
+	uint64_t first = missing && begins_in_middle(header) && !batch->is_middle_given;
+	uint64_t tail = missing - first;
+
+	if (batch->given)
+		tail = MIN(tail, count_behind_last(batch));
+	gaps[GAP_MIDDLE] = chario_gap_of(batch->first_segment, header->records + first, first);
+	gaps[GAP_INNER] = chario_gap_of(header->segment, end - tail, missing - first - tail);
+	gaps[GAP_TAIL] = chario_gap_of(header->segment, end, tail);
 }
 
 /*
@@ -190,42 +128,12 @@ static uint64_t count_behind_last(const struct chario_losses *losses)
  */
 static uint64_t lost_before_start(const struct chario_losses *losses)
 {
-	uint64_t lost = losses->batch.lost_records, behind = count_behind_start(losses);
+	const struct chario_losses_batch *batch = &losses->batch;
+	uint64_t lost = batch->header.lost_records;
 
-	if (!losses->starts_here)
-		return losses->lost_before;
-	return lost - MIN(lost, MIN(count_lost_here(losses), behind));
-}
-
-/* Returns the number of records of the present batch that cannot be read, from the start on. */
-static uint64_t count_missing(const struct chario_losses *losses)
-{
-	const struct chario_disk_batch *batch = &losses->batch;
-	uint64_t behind;
-
-	if (!losses->starts_here)
-		return batch->nr_records - MIN(losses->given, batch->nr_records);
-	behind = count_behind_start(losses);
-	return behind - MIN(behind, count_lost_here(losses));
-}
-
-/*
- * Find the records of the present batch that cannot be read.  Numbers of lost records behind
- * the last one that was read count as records in the tail.
- */
-static void find_gaps_in(const struct chario_losses *losses, struct chario_gap gaps[NR_GAPS])
-{
-	const struct chario_disk_batch *batch = &losses->batch;
-	uint64_t end = batch->records + batch->nr_records;
-	uint64_t missing = MIN(count_missing(losses), batch->nr_records);
-	uint64_t first = missing && begins_in_middle(batch) && !losses->is_middle_given;
-	uint64_t tail = missing - first;
-
-	if (losses->given)
-		tail = MIN(tail, count_behind_last(losses));
-	gaps[GAP_MIDDLE] = make_gap(losses->first_segment, batch->records + first, first);
-	gaps[GAP_INNER] = make_gap(batch->segment, end - tail, missing - first - tail);
-	gaps[GAP_TAIL] = make_gap(batch->segment, end, tail);
+	if (!has_start(batch))
+		return losses->lost.before;
+	return lost - MIN(lost, MIN(count_lost_here(batch), count_behind_start(batch)));
 }
 
 /* Find the records between two batches.  Rooms that were given back have numbers as well. */
@@ -255,26 +163,30 @@ static struct chario_gap find_gap_between(const struct chario_disk_batch *last,
 					  const struct chario_disk_batch *batch)
 {
 	uint64_t begun = batch->sequence - MIN(batch->sequence, last->next_sequence);
-	uint64_t lost = chario_losses_before_batch(batch);
+	uint64_t reached = last->records + last->nr_records;
+	uint64_t lost = chario_lost_before_batch(batch);
 
 	lost -= MIN(lost, last->lost_records);
 	begun -= MIN(begun, lost);
-	return make_gap(batch->segment ? batch->segment - 1 : 0, batch->records,
-			MIN(begun, batch->records));
+	/* The later part may have given again the numbers of lost records. */
+	begun = MAX(begun, batch->records - MIN(batch->records, reached));
+	return chario_gap_of(batch->segment ? batch->segment - 1 : 0, batch->records,
+			     MIN(begun, batch->records));
 }
 
 /* Find the segment in which the first record of a batch began. */
 static uint64_t find_first_segment(const struct chario_losses *losses,
 				   const struct chario_disk_batch *batch)
 {
-	const struct chario_disk_batch *last = &losses->batch;
+	const struct chario_disk_batch *last = &losses->batch.header;
 
 	if (!begins_in_middle(batch))
 		return batch->segment;
-	if (!losses->begun || last->part != batch->part || last->serial + 1 != batch->serial)
+	if (!has_begun(losses) || last->part != batch->part || last->serial + 1 != batch->serial)
 		return batch->segment && !batch->offset ? batch->segment - 1 : batch->segment;
 	/* The record may take all of the last batch, too. */
-	return begins_in_middle(last) && !last->nr_records ? losses->first_segment : last->segment;
+	return begins_in_middle(last) && !last->nr_records ? losses->batch.first_segment :
+							     last->segment;
 }
 
 /*
@@ -313,45 +225,47 @@ static bool is_interrupted(const struct chario_disk_batch *last,
 }
 
 /* Begin the next part.  A part that was closed had become durable before. */
-static void end_part(struct chario_losses *losses, const struct chario_disk_batch *batch)
+static void end_part(struct chario_losses *losses, const struct chario_disk_batch *batch,
+		     uint64_t lap)
 {
-	if (is_interrupted(&losses->batch, batch) && batch->segment > losses->lap)
-		losses->torn_end = MAX(losses->torn_end, batch->segment - losses->lap);
-	if (is_closed(&losses->batch, batch))
-		settle(losses, UINT64_MAX);
-	losses->nr_past = losses->nr_gaps;
-	losses->durable = 0;
+	const struct chario_disk_batch *last = &losses->batch.header;
+	struct chario_gaps *gaps = &losses->gaps;
+
+	if (is_interrupted(last, batch) && batch->segment > lap)
+		gaps->torn_end = MAX(gaps->torn_end, batch->segment - lap);
+	if (is_closed(last, batch))
+		chario_gaps_settle(gaps, UINT64_MAX);
+	chario_gaps_end_part(gaps);
 }
 
 /* Returns the number of records lost before the last record that has been read, or the end. */
 static uint64_t lost_up_to_last(const struct chario_losses *losses)
 {
-	const struct chario_disk_batch *batch = &losses->batch;
+	const struct chario_losses_batch *batch = &losses->batch;
+	uint64_t lost = batch->header.lost_records, behind;
 	struct chario_gap gaps[NR_GAPS];
-	uint64_t behind;
 
-	if (losses->is_ended)
-		return batch->lost_records;
-	if (!losses->given)
-		return losses->lost_reached;
-	find_gaps_in(losses, gaps);
-	behind = count_behind_last(losses) - gaps[GAP_TAIL].numbers;
-	return batch->lost_records - MIN(batch->lost_records, behind);
+	if (losses->end == CHARIO_LOSSES_ENDED)
+		return lost;
+	if (!batch->given)
+		return losses->lost.reached;
+	find_gaps_in(batch, gaps);
+	behind = count_behind_last(batch) - gaps[GAP_TAIL].numbers;
+	return lost - MIN(lost, behind);
 }
 
 static uint64_t lost_up_to_end(const struct chario_losses *losses, const struct store_end *end)
 {
-	const struct chario_disk_batch *last = losses->is_ended_before ? &losses->before :
-									 &losses->batch;
+	bool is_before = losses->end == CHARIO_LOSSES_ENDED_BEFORE;
+	const struct chario_disk_batch *last = is_before ? &losses->before : &losses->batch.header;
 
 	return last->lost_records +
-	       lost_before_end(end, last->next_sequence, last->records + last->nr_records);
+	       chario_lost_before_end(end, last->next_sequence, last->records + last->nr_records);
 }
 
 uint64_t chario_losses_count_lost(const struct chario_losses *losses, const struct store_end *end)
 {
-	bool is_ended = losses->is_ended || losses->is_ended_before;
-	uint64_t lost = is_ended ? lost_up_to_end(losses, end) : lost_up_to_last(losses);
+	uint64_t lost = losses->end ? lost_up_to_end(losses, end) : lost_up_to_last(losses);
 	uint64_t before = lost_before_start(losses);
 
 	return lost - MIN(lost, before);
@@ -360,20 +274,20 @@ uint64_t chario_losses_count_lost(const struct chario_losses *losses, const stru
 /* Returns whether a gap in the present batch lies before a record that has been read. */
 static bool is_sure(const struct chario_losses *losses, enum gaps kind)
 {
-	return losses->is_ended || (losses->given && kind < GAP_TAIL);
+	return losses->end == CHARIO_LOSSES_ENDED || (losses->batch.given && kind < GAP_TAIL);
 }
 
 /* Leave the numbers that come again in the next part, from one on, out of the end of a part. */
-static void drop_repeated(const struct chario_losses *losses, uint64_t next_sequence,
+static void drop_repeated(const struct chario_losses_batch *batch, uint64_t next_sequence,
 			  struct chario_gap gaps[NR_GAPS])
 {
 	struct chario_gap *middle = &gaps[GAP_MIDDLE], *tail = &gaps[GAP_TAIL];
-	uint64_t first = losses->batch.sequence + middle->numbers;
-	uint64_t reached = losses->given ? losses->reached : first;
+	uint64_t first = batch->header.sequence + middle->numbers;
+	uint64_t reached = batch->given ? batch->reached : first;
 	uint64_t kept = next_sequence > reached ? next_sequence - reached : 0;
 	uint64_t repeated = tail->numbers - MIN(tail->numbers, kept);
 
-	if (next_sequence <= losses->batch.sequence)
+	if (next_sequence <= batch->header.sequence)
 		*middle = (struct chario_gap){ 0 };
 	tail->numbers -= repeated;
 	tail->undurable -= MIN(tail->undurable, repeated);
@@ -385,17 +299,16 @@ static void drop_repeated(const struct chario_losses *losses, uint64_t next_sequ
  * That may count a record that began earlier, whether its beginning was there or not.  If the
  * first batch of the next part is missing, too, the records in the tail may belong to either.
  */
-static void judge_end(const struct chario_losses *losses, const struct chario_disk_batch *batch,
+static void judge_end(const struct chario_losses_batch *last, const struct chario_disk_batch *batch,
 		      struct chario_gap gaps[NR_GAPS], struct chario_gap *behind)
 {
-	const struct chario_disk_batch *last = &losses->batch;
 	struct chario_gap *tail = &gaps[GAP_TAIL];
-	uint64_t found = last->records + count_found(last, batch);
+	uint64_t found = last->header.records + count_found(&last->header, batch);
 
-	settle_gap(&gaps[GAP_INNER], found);
-	settle_gap(tail, found);
-	drop_repeated(losses, batch->sequence, gaps);
-	if (batch->serial == last->serial + 1)
+	chario_gap_settle(&gaps[GAP_INNER], found);
+	chario_gap_settle(tail, found);
+	drop_repeated(last, batch->sequence, gaps);
+	if (batch->serial == last->header.serial + 1)
 		return;
 	behind->numbers += tail->numbers;
 	behind->undurable += tail->numbers;
@@ -404,84 +317,94 @@ static void judge_end(const struct chario_losses *losses, const struct chario_di
 }
 
 /* Leave the present batch, whose records that were not read are missing, for another. */
-static void leave_batch(struct chario_losses *losses, const struct chario_disk_batch *batch)
+static void leave_batch(struct chario_losses *losses, const struct chario_disk_batch *batch,
+			uint64_t lap)
 {
-	bool is_other = losses->batch.part != batch->part;
+	const struct chario_losses_batch *last = &losses->batch;
+	bool is_other = last->header.part != batch->part;
 	struct chario_gap gaps[NR_GAPS] = { 0 };
 	struct chario_gap behind;
 
-	find_gaps_in(losses, gaps);
+	find_gaps_in(last, gaps);
 	if (is_other) {
-		behind = find_gap_between(&losses->batch, batch);
-		judge_end(losses, batch, gaps, &behind);
+		behind = find_gap_between(&last->header, batch);
+		judge_end(last, batch, gaps, &behind);
 	} else {
-		behind = find_gap_before(&losses->batch, batch);
+		behind = find_gap_before(&last->header, batch);
 	}
 	for (enum gaps i = 0; i < NR_GAPS; i++) {
-		add_gap(losses, &gaps[i]);
+		chario_gaps_add(&losses->gaps, &gaps[i]);
 		if (is_sure(losses, i))
-			losses->nr_sure = losses->nr_gaps;
+			losses->gaps.nr_sure = losses->gaps.nr;
 	}
 	if (is_other)
-		end_part(losses, batch);
-	add_gap(losses, &behind);
+		end_part(losses, batch, lap);
+	chario_gaps_add(&losses->gaps, &behind);
+}
+
+static bool is_same(const struct chario_disk_batch *last, const struct chario_disk_batch *batch)
+{
+	return last->bytes && last->segment == batch->segment && last->offset == batch->offset &&
+	       last->part == batch->part;
 }
 
 void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_batch *batch,
-			bool is_whole, bool is_joined)
+			bool is_whole, bool is_joined, uint64_t lap)
 {
 	static const struct chario_disk_batch none;
-	const struct chario_disk_batch *last = &losses->batch;
+	const struct chario_disk_batch *last = &losses->batch.header;
 	uint64_t first_segment = is_joined ? batch->segment : find_first_segment(losses, batch);
 
-	if (losses->begun && last->segment == batch->segment && last->offset == batch->offset &&
-	    last->part == batch->part)
+	if (is_same(last, batch))
 		return;
-	if (losses->begun) {
-		leave_batch(losses, batch);
+	if (has_begun(losses)) {
+		leave_batch(losses, batch, lap);
 	} else if (is_whole) {
 		struct chario_gap gap = find_gap_before(&none, batch);
 
-		add_gap(losses, &gap);
+		chario_gaps_add(&losses->gaps, &gap);
 	}
-	losses->lost_reached = lost_up_to_last(losses);
-	losses->lost_before = lost_before_start(losses);
-	losses->starts_here = false;
-	if (losses->batch.part != batch->part)
-		losses->before = losses->batch;
-	losses->begun = true;
-	losses->batch = *batch;
-	losses->first_segment = first_segment;
-	losses->given = 0;
-	losses->voids = losses->voids_reached = losses->voids_started = 0;
-	losses->is_middle_given = false;
-	losses->is_ended = losses->is_ended_before = false;
-	settle(losses, batch->durable_records);
+	losses->lost = (struct chario_losses_lost){
+		.before = lost_before_start(losses),
+		.reached = lost_up_to_last(losses),
+	};
+	if (last->part != batch->part)
+		losses->before = *last;
+	losses->batch = (struct chario_losses_batch){
+		.header = *batch,
+		.first_segment = first_segment,
+		.start = UINT64_MAX,
+	};
+	losses->end = CHARIO_LOSSES_OPEN;
+	chario_gaps_settle(&losses->gaps, batch->durable_records);
 }
 
 void chario_losses_start(struct chario_losses *losses, uint64_t sequence)
 {
-	losses->nr_gaps = 0;
-	losses->nr_past = 0;
-	losses->given = 0;
-	losses->is_middle_given = true;
-	losses->starts_here = true;
-	losses->start = sequence;
-	losses->voids_started = losses->voids;
+	struct chario_losses_batch *batch = &losses->batch;
+
+	losses->gaps.nr = 0;
+	losses->gaps.nr_past = 0;
+	batch->given = 0;
+	batch->is_middle_given = true;
+	batch->start = sequence;
+	batch->voids_started = batch->voids;
 }
 
 void chario_losses_give(struct chario_losses *losses, uint64_t sequence, bool is_middle)
 {
-	losses->given++;
-	losses->is_middle_given |= is_middle;
-	losses->reached = sequence + 1;
-	losses->voids_reached = losses->voids;
-	losses->nr_sure = losses->nr_gaps;
+	struct chario_losses_batch *batch = &losses->batch;
+
+	batch->given++;
+	batch->is_middle_given |= is_middle;
+	batch->reached = sequence + 1;
+	batch->voids_reached = batch->voids;
+	losses->gaps.nr_sure = losses->gaps.nr;
 }
 
 void chario_losses_take_back(struct chario_losses *losses)
 {
-	losses->voids++;
+	losses->batch.voids++;
 }
 
 /*
@@ -490,34 +413,27 @@ void chario_losses_take_back(struct chario_losses *losses)
  */
 void chario_losses_end(struct chario_losses *losses, uint64_t end)
 {
-	losses->is_ended_before = losses->begun && end < losses->batch.next_sequence;
-	losses->is_ended = !losses->is_ended_before;
-	losses->nr_sure = losses->is_ended ? losses->nr_gaps : losses->nr_past;
-}
+	struct chario_gaps *gaps = &losses->gaps;
 
-/* Returns the missing numbers of a gap that were not durable, or were being overwritten. */
-static uint64_t count_gap(struct chario_gap gap, uint64_t worn_end, uint64_t durable)
-{
-	settle_gap(&gap, durable);
-	return gap.segment < worn_end ? gap.numbers : gap.undurable;
+	if (has_begun(losses) && end < losses->batch.header.next_sequence) {
+		losses->end = CHARIO_LOSSES_ENDED_BEFORE;
+		gaps->nr_sure = gaps->nr_past;
+	} else {
+		losses->end = CHARIO_LOSSES_ENDED;
+		gaps->nr_sure = gaps->nr;
+	}
 }
 
 uint64_t chario_losses_count_undurable(const struct chario_losses *losses, bool is_closed)
 {
-	uint64_t worn_end = losses->worn_end;
-	uint64_t durable = is_closed ? UINT64_MAX : losses->durable;
+	uint64_t numbers = chario_gaps_count(&losses->gaps, is_closed);
 	struct chario_gap last[NR_GAPS];
-	uint64_t numbers = 0;
 
-	if (!losses->begun)
+	if (!has_begun(losses))
 		return 0;
-	if (is_closed)
-		worn_end = MIN(worn_end, losses->torn_end);
-	for (size_t i = 0; i < losses->nr_sure; i++)
-		numbers += count_gap(losses->gaps[i], worn_end, i < losses->nr_past ? 0 : durable);
-	find_gaps_in(losses, last);
+	find_gaps_in(&losses->batch, last);
 	for (enum gaps i = 0; i < NR_GAPS; i++)
 		if (is_sure(losses, i))
-			numbers += count_gap(last[i], worn_end, durable);
+			numbers += chario_gaps_judge(&losses->gaps, &last[i], is_closed);
 	return numbers;
 }

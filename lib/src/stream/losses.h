@@ -4,104 +4,88 @@
 #define CHARIO_LOSSES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
+#include "stream/gaps.h"
 #include "stream/tape.h"
 
 /**
- * struct chario_gap - records that are missing
- * @segment: number of the segment in which they began, as far as known
- * @from: number of records committed before the first of them
- * @to: number of records committed up to the last of them
- * @numbers: number of missing sequence numbers, without lost records
- * @undurable: number of these that no batch of their part tells to have been durable
- */
-struct chario_gap {
-	uint64_t segment;
-	uint64_t from;
-	uint64_t to;
-	uint64_t numbers;
-	uint64_t undurable;
-};
-
-/**
- * struct chario_losses - the gaps of a recording that is read from batch to batch
- * @begun: true if @batch is known
- * @batch: header of the batch that is being read
- * @before: header of the last batch of the part before
+ * struct chario_losses_batch - a batch, and what has been read of it
+ * @header: header of the batch; all zero before the first one
  * @first_segment: number of the segment in which its first record began, as far as known; if
  *	all before the batch is there, that of the batch
  * @given: number of records that end in it and have been read
  * @is_middle_given: true if one of these began before the batch
+ * @start: number of the first record that counts, if it ends in the batch; else UINT64_MAX
  * @reached: number behind the last record that has been read
- * @voids: number of rooms in @batch that were given back, up to the place
- * @voids_reached: the same up to the last record that has been read
+ * @voids: number of rooms that were given back, up to the place
  * @voids_started: the same up to the first record that counts
- * @starts_here: true if that one ends in @batch
- * @start: number of that one
- * @lost_before: number of records that the producer lost before it, if it ends before @batch
- * @lost_reached: number that the producer lost before the last record that has been read, if
- *	that ends before @batch
- * @is_ended: true if the records that are missing at the end have been counted
- * @is_ended_before: true if those of the part before have been, and nothing of that of @batch
- * @durable: largest number of durable records in the header of any batch of the part of @batch
- * @gaps: gaps that may count, those of earlier parts first
- * @nr_gaps: number of gaps
- * @nr_past: number of gaps in earlier parts
- * @nr_sure: number of gaps before the last record that has been read
- * @room: number of gaps that there is memory for
- * @lap: number of segments of a ring that the one being written leaves alone
- * @worn_end: number behind the last segment of a ring that an interrupted program may have
- *	begun to overwrite, if the recording was not closed; 0 if there is none
- * @torn_end: the same for programs before the last one
+ * @voids_reached: the same up to the last record that has been read
  */
-struct chario_losses {
-	bool begun;
-	struct chario_disk_batch batch;
-	struct chario_disk_batch before;
+struct chario_losses_batch {
+	struct chario_disk_batch header;
 	uint64_t first_segment;
 	uint64_t given;
 	bool is_middle_given;
+	uint64_t start;
 	uint64_t reached;
 	uint64_t voids;
-	uint64_t voids_reached;
 	uint64_t voids_started;
-	bool starts_here;
-	uint64_t start;
-	uint64_t lost_before;
-	uint64_t lost_reached;
-	bool is_ended;
-	bool is_ended_before;
-	uint64_t durable;
-	struct chario_gap *gaps;
-	size_t nr_gaps;
-	size_t nr_past;
-	size_t nr_sure;
-	size_t room;
-	uint64_t lap;
-	uint64_t worn_end;
-	uint64_t torn_end;
+	uint64_t voids_reached;
+};
+
+/**
+ * struct chario_losses_lost - records that the producer lost
+ * @before: number of those before the first record that counts, if it ends before the batch
+ * @reached: number of those before the last record that has been read, if it ends before the
+ *	batch
+ */
+struct chario_losses_lost {
+	uint64_t before;
+	uint64_t reached;
+};
+
+/**
+ * enum chario_losses_end - the end up to which missing records have been counted
+ * @CHARIO_LOSSES_OPEN: no end, only the last record that has been read
+ * @CHARIO_LOSSES_ENDED: the end of the present part
+ * @CHARIO_LOSSES_ENDED_BEFORE: the end of the part before, and nothing of the present one
+ */
+enum chario_losses_end {
+	CHARIO_LOSSES_OPEN,
+	CHARIO_LOSSES_ENDED,
+	CHARIO_LOSSES_ENDED_BEFORE,
+};
+
+/**
+ * struct chario_losses - the missing records of a recording that is read from batch to batch
+ * @batch: batch that is being read
+ * @before: header of the last batch of the part before
+ * @lost: records that the producer lost
+ * @gaps: records that are missing in the batches before
+ * @end: end that has been reached
+ */
+struct chario_losses {
+	struct chario_losses_batch batch;
+	struct chario_disk_batch before;
+	struct chario_losses_lost lost;
+	struct chario_gaps gaps;
+	enum chario_losses_end end;
 };
 
 /* Begin anew, at no batch of the same recording. */
 void chario_losses_reset(struct chario_losses *losses);
 
-/* Take note of the newest segment of a ring, of which @lap segments are left alone. */
-void chario_losses_set_ring(struct chario_losses *losses, uint64_t newest, uint64_t lap);
+/* Take note of the newest segment of a ring; @lap is that of chario_tape_lap(). */
+void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap);
 
 /*
  * Go on to a batch; @is_whole says that the recording begins with it or a gap before it,
- * @is_joined that all of its first record that lies before it has been read.
+ * @is_joined that all of its first record that lies before it has been read.  @lap is that of
+ * chario_tape_lap().
  */
 void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_batch *batch,
-			bool is_whole, bool is_joined);
-
-/* Returns the number of records that the producer had lost when a batch began. */
-uint64_t chario_losses_before_batch(const struct chario_disk_batch *batch);
-
-/* Returns the number of records lost before a recording goes on behind its head or its end. */
-uint64_t chario_losses_before_head(const struct chario_head *head, const struct store_end *end);
+			bool is_whole, bool is_joined, uint64_t lap);
 
 /* Forget all records before one of the present batch, from which on missing ones count. */
 void chario_losses_start(struct chario_losses *losses, uint64_t sequence);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * The beginning and the end of a recording.
- */
+/* Opening and closing a recording. */
 #include "stream/inner.h"
 
 #include <errno.h>
@@ -13,8 +11,6 @@
 #include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-
-#include "stream/losses.h"
 
 #define MS 1000000ULL
 
@@ -153,134 +149,6 @@ static int plan_new(struct chario_stream *stream, struct chario_area_stream *ent
 	return err;
 }
 
-/* A table may come from any program. */
-static bool is_sane(const struct store_end *end)
-{
-	return end->time_ns && end->sequence < CHARIO_DISK_COUNT_MAX &&
-	       end->records < CHARIO_DISK_COUNT_MAX && end->bytes < CHARIO_DISK_COUNT_MAX &&
-	       end->segment < CHARIO_DISK_COUNT_MAX;
-}
-
-/* Smallest record with its header in bytes. */
-#define RECORD_MIN (sizeof(struct chario_disk_record) + CHARIO_DISK_HEADER_ALIGN)
-
-/* Place the head behind segments that hold nothing readable, and batches that may be there. */
-static void skip_to(struct chario_stream *stream, struct chario_head *head, uint64_t next)
-{
-	uint64_t from = head->found ? head->last.segment + 1 : 0;
-
-	if (next == from)
-		return;
-	head->last.serial += (next - from) * (stream->tape.segment_bytes / CHARIO_DISK_BLOCK);
-	head->last.serial -= !head->found;
-	head->last.segment = next - 1;
-	head->ended = false;
-	head->turns = true;
-	head->found = true;
-}
-
-/*
- * Place the head behind damage.  The head is the end of what can be read now.  Records that
- * the table knows of behind it, and segments that cannot be read, are damaged but may be
- * readable another time, so they are not overwritten, and their numbers are not given again.
- * Where nothing tells these, as many are left out as fit.
- */
-static void pass_damage(struct chario_stream *stream, const struct store_end *end,
-			struct chario_head *head)
-{
-	struct chario_tape *tape = &stream->tape;
-	uint64_t next = head->found ? head->last.segment + 1 : 0;
-	uint64_t unreadable = head->hidden;
-
-	if (head->damaged) {
-		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence);
-		head->records = head->last.records + head->last.nr_records;
-	}
-	if (is_sane(end)) {
-		unreadable = end->segment + 1 < next ? unreadable : 0;
-		next = MAX(next, end->segment + 1);
-		if (end->sequence > head->next_sequence) {
-			head->ended = false;
-			head->next_sequence = end->sequence;
-			head->records = end->records;
-			head->position = end->bytes;
-		}
-	}
-	unreadable += chario_tape_pass(tape, &next);
-	/* The end of a ring is removed from the table before anything is written behind it. */
-	if (unreadable && !(tape->ring && end->time_ns))
-		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence) +
-				      unreadable * (tape->segment_bytes / RECORD_MIN);
-	skip_to(stream, head, next);
-}
-
-/*
- * Find the head before damage.  Behind the head of a recording that was not closed, damage may
- * hide segments that nothing tells of.
- */
-static int find_head(struct chario_stream *stream, const struct chario_area_stream *entry,
-		     struct chario_head *head)
-{
-	int err = chario_tape_head(&stream->tape, head);
-
-	if (err || stream->tape.surveyed || chario_head_is_left(head, entry))
-		return err;
-	stream->tape.doubtful = true;
-	return chario_tape_head(&stream->tape, head);
-}
-
-/* Find the end of a recording that is continued. */
-static int find_end(struct chario_stream *stream, const struct chario_area_stream *entry)
-{
-	struct chario_head head;
-	int err = find_head(stream, entry, &head);
-	bool turns;
-
-	if (err)
-		return err;
-	stream->after_end = chario_head_is_closed(&head, entry);
-	stream->status.lost_records = chario_losses_before_head(&head, &entry->end);
-	pass_damage(stream, &entry->end, &head);
-	if (!head.found)
-		return 0;
-	/* The last batch of a closed recording is often empty and tells no time: a new run begins. */
-	turns = head.turns || !head.latest_ns;
-	stream->next_segment = head.last.segment + 1;
-	if (stream->tape.ring &&
-	    !(chario_head_is_left(&head, entry) && head.last.flags & CHARIO_DISK_BATCH_CLEAN))
-		stream->clean_from = stream->next_segment + stream->tape.slots;
-	stream->sequence = head.next_sequence;
-	stream->status.records = head.records;
-	stream->status.bytes = head.position;
-	stream->status.lost_bytes = head.last.lost_bytes;
-	stream->final = (struct chario_mark){
-		.segment = stream->next_segment,
-		.batches = head.last.serial + 1,
-		.records = head.records,
-		.position = head.position,
-		.run = turns ? head.last.serial + 1 : head.run,
-	};
-	/* A batch before the last one may have a later time, by so much at most. */
-	stream->clock.latest_ns = turns ? 0 : head.latest_ns + CHARIO_DISK_TURN_NS;
-	stream->completed = stream->final;
-	stream->durable = stream->final;
-	/* Flush what a program that was killed may have left in the cache. */
-	return chario_area_sync(stream->area);
-}
-
-static int plan_append(struct chario_stream *stream, struct chario_area_stream *entry)
-{
-	struct chario_stream_options *options = &stream->options;
-	int err = chario_area_get_stream(stream->area, entry);
-
-	if (err)
-		return err;
-	if (options->segment_bytes && options->segment_bytes != entry->segment_bytes)
-		return -EINVAL;
-	options->segment_bytes = entry->segment_bytes;
-	return 0;
-}
-
 /* The segments of a recording that is continued stay as they are. */
 static int make_pool_of_append(struct chario_stream *stream)
 {
@@ -297,7 +165,7 @@ static int begin_append(struct chario_stream *stream, const struct chario_area_s
 
 	stream->window = choose_window(stream, stream->tape.slots, stream->tape.ring);
 	stream->window = MIN(stream->window, stream->tape.window);
-	err = find_end(stream, entry);
+	err = chario_stream_find_end(stream, entry);
 	if (err || !entry->ring || !entry->end.time_ns)
 		return err;
 	return chario_area_reopen_stream(stream->area);
@@ -367,21 +235,52 @@ static void destroy(struct chario_stream *stream)
 	free(stream);
 }
 
+static int plan_append(struct chario_stream *stream, const struct chario_area_stream *entry)
+{
+	struct chario_stream_options *options = &stream->options;
+
+	if (options->segment_bytes && options->segment_bytes != entry->segment_bytes)
+		return -EINVAL;
+	options->segment_bytes = entry->segment_bytes;
+	return 0;
+}
+
+/*
+ * Plan what is to be done with the area: *@append is set if its recording is continued.  Nobody
+ * else begins one there as long as it is open.
+ */
+static int plan(struct chario_stream *stream, struct chario_area_stream *entry, bool *append)
+{
+	uint32_t flags = stream->options.flags;
+	int err = 0;
+
+	*append = flags & CHARIO_STREAM_APPEND;
+	if (*append)
+		err = chario_area_get_stream(stream->area, entry);
+	if (err == -ENODATA && flags & CHARIO_STREAM_BEGIN) {
+		*append = false;
+		err = 0;
+	}
+	if (!err && !*append && flags & CHARIO_STREAM_EXCL)
+		err = chario_stream_check_unused(stream->area);
+	if (err)
+		return err;
+	return *append ? plan_append(stream, entry) : plan_new(stream, entry);
+}
+
 /* Change the table last: if anything fails before, the old recording stays. */
 static int set_up(struct chario_stream *stream, struct chario_store *store, const char *name)
 {
-	bool append = stream->options.flags & CHARIO_STREAM_APPEND;
 	struct chario_area_stream entry;
+	bool append;
 	int err = chario_area_open(store, name, O_RDWR, &stream->area);
 
 	if (err)
 		return err;
 	stream->device = stream->area->store->device;
 	err = learn_device(stream);
-	if (!err && !append && stream->options.flags & CHARIO_STREAM_EXCL)
-		err = chario_stream_check_unused(stream->area);
 	if (!err)
-		err = append ? plan_append(stream, &entry) : plan_new(stream, &entry);
+		err = plan(stream, &entry, &append);
 	if (!err)
 		err = chario_tape_init(&stream->tape, stream->area, &entry);
 	if (!err && append)
@@ -430,91 +329,6 @@ int chario_stream_open(struct chario_store *store, const char *name,
 	return 0;
 }
 
-/* Rooms that are still out at the end get no record. */
-static void take_rooms_back(struct chario_stream *stream)
-{
-	for (uint64_t i = stream->next; i < stream->tail; i++) {
-		struct chario_batch *batch = chario_stream_batch(stream, i);
-		uint64_t at = chario_stream_pool_offset(stream, batch->header.segment) +
-			      batch->header.offset + sizeof(struct chario_disk_batch);
-
-		while (batch->rooms) {
-			struct chario_disk_record *record = (void *)(stream->pool.memory + at);
-
-			at += record->next;
-			if (record->magic)
-				continue;
-			chario_stream_void(stream, record);
-		}
-	}
-}
-
-static int mark_end(struct chario_stream *stream)
-{
-	struct chario_patience patience = { .timeout_ns = -1 };
-	int err;
-
-	while ((err = chario_stream_mark_end(stream)) == -EAGAIN) {
-		if (chario_stream_pump(stream))
-			continue;
-		err = chario_stream_sleep(stream, &patience);
-		if (err)
-			break;
-	}
-	/* An area that is full to its last block needs no mark of the end. */
-	return err == -ENOSPC ? 0 : err;
-}
-
-static bool is_at_rest(const struct chario_stream *stream)
-{
-	return stream->head == stream->tail && !stream->flush_flying &&
-	       stream->durable.batches == stream->completed.batches;
-}
-
-/*
- * The table records the end, so that a later reader that finds fewer records knows of the
- * damage.
- */
-static int note_end(struct chario_stream *stream)
-{
-	/* Without a batch of its own it would end the part before, which was interrupted. */
-	bool ends_nothing = !stream->tail && !stream->after_end;
-	const struct store_end end = {
-		.sequence = stream->sequence,
-		.records = stream->status.records,
-		.bytes = stream->status.bytes,
-		.segment = stream->next_segment - 1,
-		.time_ns = chario_sys_clock(CLOCK_REALTIME),
-	};
-
-	return ends_nothing ? 0 : chario_area_end_stream(stream->area, &end);
-}
-
-static int end(struct chario_stream *stream)
-{
-	struct chario_patience patience = { .timeout_ns = -1 };
-	int err;
-
-	CHARIO_LOCK(&stream->lock);
-	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
-	err = stream->error;
-	take_rooms_back(stream);
-	if (!err)
-		err = mark_end(stream);
-	stream->ending = true;
-	chario_stream_pump(stream);
-	if (!err)
-		err = stream->error;
-	while (!err && !is_at_rest(stream))
-		err = chario_stream_sleep(stream, &patience);
-	/*
-	 * After an error, also wait for transfers in flight, so that callers' buffers are
-	 * released.
-	 */
-	chario_stream_drain(stream);
-	return err ? err : note_end(stream);
-}
-
 int chario_stream_close(struct chario_stream *stream)
 {
 	int err;
@@ -523,7 +337,7 @@ int chario_stream_close(struct chario_stream *stream)
 		return 0;
 	if (!chario_pool_is_ours(&stream->pool))
 		return -EPERM;
-	err = end(stream);
+	err = chario_stream_end(stream);
 	destroy(stream);
 	return err;
 }

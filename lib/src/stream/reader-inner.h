@@ -4,6 +4,7 @@
  *
  *	stream/reader.c	open, close, records
  *	stream/reader-move.c	from one batch to the next, past missing batches
+ *	stream/reader-safe.c	what a ring may have overwritten meanwhile
  *	stream/reader-seek.c	going to a record; the extent
  *	stream/reader-time.c	going to a time
  *	stream/reader-last.c	the time of the last record
@@ -129,6 +130,9 @@ int chario_reader_reload(struct chario_reader *reader);
  * errno.
  */
 int chario_reader_is_final(struct chario_reader *reader, uint64_t segment);
+
+/* Returns 0, -ESTALE if the area now holds another recording, or another negative errno. */
+int chario_reader_check_session(struct chario_reader *reader);
 
 /*
  * Find out if the segment of a batch cannot have been overwritten while it was read, for

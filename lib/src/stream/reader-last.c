@@ -9,28 +9,24 @@
 #include "stream/reader-inner.h"
 
 /*
- * Find the last batch of a segment that begins before so many records are committed.  Returns
- * 1, 0 if there is none, or a negative errno.
+ * Find the last batch of a segment that begins before so many records are committed; @is_torn says
+ * that batches of the segment are bad.  Returns 1, 0 if there is none, or a negative errno.
  */
-static int find_batch(struct chario_tape *tape, uint64_t segment, uint64_t records,
+static int find_batch(struct chario_tape *tape, uint64_t segment, uint64_t records, bool is_torn,
 		      struct chario_disk_batch *batch)
 {
 	struct chario_disk_batch found;
-	uint32_t offset = 0;
 	bool is_found = false;
+	int ret = chario_tape_look(tape, segment, 0, &found);
 
-	while (offset < tape->segment_bytes) {
-		int ret = chario_tape_look(tape, segment, offset, &found);
-
-		if (ret < 0)
-			return ret;
-		if (!ret || found.records >= records || (is_found && found.part != batch->part))
-			break;
+	while (ret > 0 && found.records < records) {
 		*batch = found;
 		is_found = true;
-		offset = chario_disk_round(found.offset + found.bytes, CHARIO_DISK_BLOCK);
+		ret = chario_tape_next(tape, batch, &found);
+		if (!ret && is_torn)
+			ret = chario_tape_rest(tape, batch, &found);
 	}
-	return is_found;
+	return ret < 0 ? ret : is_found;
 }
 
 /* Read the time of the last whole record of a batch; it stays if there is none. */
@@ -62,7 +58,8 @@ static int search(struct chario_tape *tape, const struct chario_head *head,
 
 	while (!*time_ns && records) {
 		struct chario_disk_batch batch;
-		int ret = find_batch(tape, segment, records, &batch);
+		bool is_torn = head->torn && segment == head->last.segment;
+		int ret = find_batch(tape, segment, records, is_torn, &batch);
 
 		if (!ret && segment == oldest)
 			return 0;

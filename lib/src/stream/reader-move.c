@@ -16,7 +16,7 @@ static void pass(struct chario_reader *reader, const struct chario_disk_batch *b
 	if (!goes_on(&reader->last, batch))
 		reader->done_bytes = 0;
 	chario_losses_pass(&reader->losses, batch, reader->has_expected && !reader->expected,
-			   reader->done_bytes);
+			   reader->done_bytes, chario_tape_lap(&reader->tape));
 	reader->last = *batch;
 	reader->fresh = false;
 	reader->looks = 0;
@@ -72,7 +72,7 @@ void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest)
 	const struct chario_tape *tape = &reader->tape;
 
 	if (tape->ring)
-		chario_losses_set_ring(&reader->losses, newest, tape->slots - tape->window);
+		chario_losses_set_newest(&reader->losses, newest, chario_tape_lap(tape));
 }
 
 /*
@@ -140,122 +140,15 @@ int chario_reader_is_final(struct chario_reader *reader, uint64_t segment)
 	return ret > 0 ? note_progress(reader, segment) : ret;
 }
 
-/* The table may meanwhile say that the area holds another recording. */
-static int check_session(struct chario_reader *reader)
-{
-	struct chario_area_stream entry;
-	int err = chario_area_get_stream(reader->area, &entry);
-
-	if (err)
-		return err == -ENODATA ? -ESTALE : err;
-	return entry.session == reader->tape.session ? 0 : -ESTALE;
-}
-
-/*
- * Returns whether the recording was ended before the ring overwrote a segment, and not
- * continued since.  If the segment belongs to an earlier part, that part may have been
- * interrupted, and its writes under way may have torn older segments; only the last
- * recorder knows.
- */
-static int is_last_lap(struct chario_reader *reader, const struct chario_disk_batch *batch)
-{
-	struct chario_area_stream entry;
-	struct chario_head head;
-	int err;
-
-	if (chario_area_has_writer(reader->area))
-		return 0;
-	err = chario_tape_head(&reader->tape, &head);
-	if (!err)
-		err = chario_area_get_stream(reader->area, &entry);
-	if (err)
-		return err;
-	return chario_head_is_left(&head, &entry) &&
-	       head.last.segment < batch->segment + reader->tape.slots &&
-	       (head.last.part == batch->part || head.last.flags & CHARIO_DISK_BATCH_CLEAN);
-}
-
-/* Records without a checksum that are left out are not damaged, even if the recording was closed. */
-static int trust(struct chario_reader *reader, const struct chario_disk_batch *batch)
-{
-	int ret = is_last_lap(reader, batch);
-
-	if (!ret)
-		reader->losses.torn_end = MAX(reader->losses.torn_end, batch->segment + 1);
-	return ret;
-}
-
-/*
- * Returns whether a segment may have been written that is within a window of another, which
- * overwrites one.  The newest segments may have been damaged: their places, right behind the
- * newest that is there, have no valid header.
- */
-static int may_be_torn(struct chario_reader *reader, uint64_t next)
-{
-	struct chario_tape *tape = &reader->tape;
-	struct chario_disk_batch batch;
-	int ret = chario_tape_newest(tape, &batch);
-	uint64_t latest;
-
-	if (ret <= 0)
-		return ret;
-	latest = MAX(batch.segment + tape->gap + 1, tape->told) - 1;
-	/* The search counts these up to a window; a program that continues skips unreadable ones. */
-	for (ret = 0; !ret && latest < next; latest += !ret) {
-		if (latest + 1 >= tape->slots)
-			ret = chario_tape_peek(tape, latest + 1, 0, &batch);
-		else
-			ret = !chario_tape_is_unreadable(tape, latest + 1, 0);
-	}
-	if (ret < 0 || next > latest + tape->window)
-		return MIN(ret, 0);
-	/* Records that are left out because of that are not damaged. */
-	chario_reader_note_newest(reader, latest);
-	return 1;
-}
-
-/*
- * The newest segment on the disk is at most a window behind one that is being written.
- * Single segments may be missing since an earlier power cut, so the whole window is read.
- * A new recording in the area is entered in the table before it writes anything, which
- * check_session() finds.
- */
-int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk_batch *batch)
-{
-	struct chario_tape *tape = &reader->tape;
-	uint64_t next = batch->segment + tape->slots;
-	struct chario_disk_batch newer;
-	bool is_known = true;
-	int err = check_session(reader);
-
-	if (err || !tape->ring)
-		return err ? err : 1;
-	for (uint64_t ahead = next - tape->window; ahead <= next; ahead++) {
-		int ret = chario_tape_peek(tape, ahead, 0, &newer);
-
-		if (ret < 0)
-			return ret;
-		if (ret && newer.segment >= ahead)
-			return trust(reader, batch);
-		is_known &= ret > 0;
-	}
-	err = is_known ? 0 : may_be_torn(reader, next);
-	return err > 0 ? trust(reader, batch) : err ? err : 1;
-}
-
 /* Look at the place of the next batch, in this segment or the next. */
 static int look_behind(struct chario_reader *reader, struct chario_disk_batch *batch)
 {
 	const struct chario_disk_batch *last = &reader->last;
 	struct chario_tape *tape = &reader->tape;
-	uint32_t offset = chario_disk_round(last->offset + last->bytes, CHARIO_DISK_BLOCK);
-	int ret;
+	int ret = chario_tape_next(tape, last, batch);
 
-	if (offset < tape->segment_bytes) {
-		ret = chario_tape_look(tape, last->segment, offset, batch);
-		if (ret && (ret < 0 || batch->part == last->part))
-			return ret;
-	}
+	if (ret)
+		return ret;
 	if (!tape->ring && last->segment + 1 >= tape->slots)
 		return 0;
 	ret = chario_tape_look(tape, last->segment + 1, 0, batch);
@@ -344,8 +237,50 @@ static int find_next(struct chario_reader *reader, bool live, struct chario_disk
 		expect_first(reader);
 	if (ret || !thorough)
 		return ret;
-	ret = check_session(reader);
+	ret = chario_reader_check_session(reader);
 	return ret ? ret : search(reader, live, batch);
+}
+
+/*
+ * Returns whether bad batches may hide others before @batch, the next one that has been found, or
+ * at the end if it is NULL.
+ */
+static bool may_hide(const struct chario_reader *reader, bool live,
+		     const struct chario_disk_batch *batch)
+{
+	if (!batch)
+		return !live;
+	if (reader->fresh)
+		return batch->serial && batch->segment < reader->tape.slots;
+	return batch->serial != reader->last.serial + 1;
+}
+
+/*
+ * Find the next batch, or one before it that bad ones hide.  At the end, where a producer may have
+ * come meanwhile, what is not there may still come.
+ */
+static int find_whole(struct chario_reader *reader, bool live, struct chario_disk_batch *batch)
+{
+	const struct chario_disk_batch *last = reader->fresh ? NULL : &reader->last;
+	struct chario_disk_batch hidden;
+	int found = find_next(reader, live, batch), ret;
+
+	if (found < 0 || !may_hide(reader, live, found ? batch : NULL))
+		return found;
+	ret = chario_tape_pass_bad(&reader->tape, last, &hidden);
+	if (ret <= 0)
+		return ret ? ret : found;
+	/* A part that gives the numbers of these batches again did not know of them. */
+	if (found && (hidden.serial >= batch->serial || hidden.sequence > batch->sequence))
+		return found;
+	if (!found && chario_area_has_writer(reader->area))
+		return 0;
+	if (!found)
+		chario_reader_note_newest(reader, hidden.segment);
+	if (!last)
+		expect_first(reader);
+	*batch = hidden;
+	return 1;
 }
 
 /* Returns the number that the next record should have, after those read or passed over. */
@@ -404,7 +339,7 @@ static int go_on(struct chario_reader *reader, bool live)
 	int ret;
 
 	reader->loaded = false;
-	while ((ret = find_next(reader, live, &batch)) == 1) {
+	while ((ret = find_whole(reader, live, &batch)) == 1) {
 		ret = chario_reader_enter(reader, &batch);
 		if (ret)
 			return ret;
@@ -419,8 +354,11 @@ static int go_on(struct chario_reader *reader, bool live)
 int chario_reader_go_on(struct chario_reader *reader)
 {
 	bool live = chario_area_has_writer(reader->area);
-	int ret = go_on(reader, live);
+	int ret;
 
+	if (live)
+		reader->tape.passed = 0;
+	ret = go_on(reader, live);
 	if (ret || live || reader->tape.surveyed)
 		return ret;
 	reader->tape.doubtful = true;

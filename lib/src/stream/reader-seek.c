@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "stream/lost.h"
 #include "system/sys.h"
 
 /* Size in bytes of the first version of the struct. */
@@ -28,9 +29,8 @@ static void fill(const struct chario_tape *tape, const struct chario_head *head,
 	recording->records = head->records;
 	recording->durable_records = last->durable_records;
 	recording->lost_bytes = last->lost_bytes;
-	recording->lost_before = last->segment < tape->slots ? 0 :
-							       chario_losses_before_batch(oldest);
-	recording->torn_segments = head->missing + !head->whole;
+	recording->lost_before = last->segment < tape->slots ? 0 : chario_lost_before_batch(oldest);
+	recording->torn_segments = head->missing + (head->torn || !head->whole);
 }
 
 /* Read the end from the table; the recording may have been continued since. */
@@ -43,7 +43,7 @@ static int fill_end(struct chario_reader *reader, const struct chario_head *head
 	if (err || entry.session != reader->tape.session)
 		return err;
 	recording->ended_ns = entry.end.time_ns;
-	recording->lost_records = chario_losses_before_head(head, &entry.end);
+	recording->lost_records = chario_lost_before_head(head, &entry.end);
 	if (entry.end.records > recording->records) {
 		recording->missing_records = entry.end.records - recording->records;
 		recording->missing_bytes = entry.end.bytes - recording->bytes;
@@ -70,7 +70,7 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 	struct chario_disk_batch oldest;
 	uint64_t next = 0;
 	struct chario_head head;
-	int ret = chario_tape_head(&reader->tape, &head);
+	int ret = chario_tape_head(&reader->tape, !all.live, &head);
 
 	if (ret)
 		return ret;
@@ -147,7 +147,7 @@ int chario_reader_seek(struct chario_reader *reader, uint64_t sequence)
 
 	if (sequence < UINT64_MAX)
 		return seek(reader, sequence);
-	err = chario_tape_head(&reader->tape, &head);
+	err = chario_tape_head(&reader->tape, !chario_area_has_writer(reader->area), &head);
 	if (err)
 		return err;
 	return seek(reader, head.next_sequence);
@@ -186,7 +186,7 @@ static uint64_t count_voids_ahead(const struct chario_reader *reader)
 int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, uint64_t *undurable)
 {
 	struct chario_losses losses = reader->losses;
-	const struct chario_disk_batch *last = &losses.batch;
+	const struct chario_disk_batch *last = &losses.batch.header;
 	const uint32_t flags = CHARIO_DISK_BATCH_END | CHARIO_DISK_BATCH_TIMES;
 	struct chario_area_stream entry;
 	int err = chario_area_get_stream(reader->area, &entry);
@@ -202,7 +202,7 @@ int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, ui
 		entry.end = (struct store_end){ 0 };
 	is_closed = entry.end.time_ns && entry.end.sequence >= last->next_sequence;
 	is_closed |= (last->flags & flags) == CHARIO_DISK_BATCH_END;
-	losses.voids += count_voids_ahead(reader);
+	losses.batch.voids += count_voids_ahead(reader);
 	*lost = chario_losses_count_lost(&losses, &entry.end);
 	*undurable = chario_losses_count_undurable(&losses, is_closed);
 	return 0;

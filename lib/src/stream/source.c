@@ -55,6 +55,15 @@ static enum stream_source_kind kind_of_socket(int fd)
 	return type == SOCK_STREAM ? STREAM_SOURCE_BYTES : STREAM_SOURCE_DATAGRAMS;
 }
 
+/* Poll reports a socket that listens only when somebody connects, and no read gives any data. */
+static bool is_listening(int fd)
+{
+	socklen_t length = sizeof(int);
+	int is = 0;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is, &length) && is;
+}
+
 static enum stream_source_kind kind_of(int fd, const struct stat *file)
 {
 	if (S_ISSOCK(file->st_mode))
@@ -78,6 +87,8 @@ int chario_source_open(struct stream_source *source, int fd)
 	source->is_socket = S_ISSOCK(file.st_mode);
 	source->is_device = S_ISCHR(file.st_mode);
 	source->is_log = is_log(&file);
+	if (source->is_socket && is_listening(fd))
+		return -ENOTCONN;
 	if (source->kind == STREAM_SOURCE_DATAGRAMS)
 		chario_source_prepare_socket(source);
 	if (source->kind == STREAM_SOURCE_PIPE && pipe2(source->probe, O_CLOEXEC | O_NONBLOCK))

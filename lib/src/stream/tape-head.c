@@ -176,26 +176,32 @@ int chario_tape_oldest(struct chario_tape *tape, uint64_t newest, struct chario_
 	return chario_tape_first(tape, from, newest, batch);
 }
 
-/* Go from the first batch of a segment to its last. */
-static int last_batch(struct chario_tape *tape, struct chario_head *head)
+/* Find the batch behind the last one of the head.  Returns 1, 0, or a negative errno. */
+static int next_batch(struct chario_tape *tape, bool is_still, struct chario_head *head)
 {
-	struct chario_disk_batch *batch = &head->last, found;
+	const struct chario_disk_batch *last = &head->last;
+	struct chario_disk_batch found;
+	int ret = head->found ? chario_tape_next(tape, last, &found) : 0;
+
+	if (!ret && is_still) {
+		ret = chario_tape_pass_bad(tape, head->found ? last : NULL, &found);
+		head->torn |= ret > 0;
+		head->hidden = !ret && head->found && tape->hidden;
+	}
+	if (ret > 0) {
+		head->last = found;
+		head->found = true;
+	}
+	return ret;
+}
+
+/* Go from the first batch of the newest segment to the last. */
+static int last_batch(struct chario_tape *tape, bool is_still, struct chario_head *head)
+{
 	int ret = 1;
 
-	while (ret > 0) {
-		uint32_t offset =
-			chario_disk_round(batch->offset + batch->bytes, CHARIO_DISK_BLOCK);
-
-		if (offset >= tape->segment_bytes)
-			return 0;
-		ret = chario_tape_look(tape, batch->segment, offset, &found);
-		if (ret > 0 && found.part != batch->part)
-			return 0;
-		if (ret > 0)
-			*batch = found;
-		else if (tape->doubtful && !(batch->flags & CHARIO_DISK_BATCH_END))
-			head->hidden = chario_tape_is_unreadable(tape, batch->segment, offset);
-	}
+	while (ret > 0)
+		ret = next_batch(tape, is_still, head);
 	return ret;
 }
 
@@ -261,17 +267,18 @@ bool chario_head_is_left(const struct chario_head *head, const struct chario_are
 	return head->ended && (entry->end.time_ns || !(head->last.flags & CHARIO_DISK_BATCH_TOLD));
 }
 
-static int find_head(struct chario_tape *tape, struct chario_pile *pile, struct chario_head *head)
+static int find_head(struct chario_tape *tape, bool is_still, struct chario_pile *pile,
+		     struct chario_head *head)
 {
 	int ret = chario_tape_newest(tape, &head->last);
 
-	if (ret <= 0)
-		return ret;
-	head->found = true;
-	head->turns = true;
-	ret = last_batch(tape, head);
 	if (ret < 0)
 		return ret;
+	head->found = ret;
+	ret = last_batch(tape, is_still, head);
+	if (ret < 0 || !head->found)
+		return ret;
+	head->turns = true;
 	head->next_sequence = head->last.sequence;
 	head->records = head->last.records;
 	head->position = head->last.position;
@@ -297,7 +304,7 @@ uint64_t chario_tape_pass(struct chario_tape *tape, uint64_t *next)
 	return unreadable;
 }
 
-int chario_tape_head(struct chario_tape *tape, struct chario_head *head)
+int chario_tape_head(struct chario_tape *tape, bool is_still, struct chario_head *head)
 {
 	struct chario_pile pile = { 0 };
 	int err = chario_pool_create_fitting(&pile.pool, tape->area->store->device,
@@ -306,7 +313,7 @@ int chario_tape_head(struct chario_tape *tape, struct chario_head *head)
 	if (err)
 		return err;
 	*head = (struct chario_head){ 0 };
-	err = find_head(tape, &pile, head);
+	err = find_head(tape, is_still, &pile, head);
 	chario_pool_destroy(&pile.pool);
 	return err;
 }

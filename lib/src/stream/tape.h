@@ -25,6 +25,9 @@
  *	header and may have been written all the same
  * @doubtful: true if damage may hide segments from the usual search
  * @surveyed: true if all headers behind the head have been read because of that
+ * @passed: serial number, plus 2, of the last batch behind which no bad one hides another; 1 if
+ *	that holds for the start of the recording, 0 for nothing
+ * @hidden: true if the rest of that batch's segment has a block that cannot be read
  * @has_times: true if the header that was found last has times
  * @times: these times
  * @block: memory for one block
@@ -42,10 +45,21 @@ struct chario_tape {
 	uint64_t gap;
 	bool doubtful;
 	bool surveyed;
+	uint64_t passed;
+	bool hidden;
 	bool has_times;
 	struct chario_disk_times times;
 	struct chario_pool block;
 };
+
+/*
+ * Returns the number of segments of a ring, up to the one being written, that are not being
+ * overwritten; UINT64_MAX without a ring.
+ */
+static inline uint64_t chario_tape_lap(const struct chario_tape *tape)
+{
+	return tape->ring ? tape->slots - tape->window : UINT64_MAX;
+}
 
 /**
  * struct chario_pile - a batch in memory, and a place in it
@@ -86,6 +100,7 @@ struct chario_piece {
  * @found: true if there is a segment
  * @whole: true if the last batch is whole
  * @damaged: true if it is not, and blocks of it cannot be read
+ * @torn: true if a bad batch lies before the last one in the newest segment
  * @hidden: true if a batch may follow it in the segment that cannot be read
  * @ended: true if the last batch is whole and the recording was closed behind it
  * @last: header of the last batch in the newest segment
@@ -102,6 +117,7 @@ struct chario_head {
 	bool found;
 	bool whole;
 	bool damaged;
+	bool torn;
 	bool hidden;
 	bool ended;
 	struct chario_disk_batch last;
@@ -189,7 +205,29 @@ bool chario_head_is_closed(const struct chario_head *head, const struct chario_a
  */
 uint64_t chario_tape_pass(struct chario_tape *tape, uint64_t *next);
 
-/* Find the head.  Returns 0 or a negative errno. */
-int chario_tape_head(struct chario_tape *tape, struct chario_head *head);
+/*
+ * Read the header of the batch behind @last in its segment, of the same part.  Returns 1; 0 if
+ * there is none, it is bad or cannot be read; or a negative errno.
+ */
+int chario_tape_next(struct chario_tape *tape, const struct chario_disk_batch *last,
+		     struct chario_disk_batch *batch);
+
+/* Find that batch at any block of the rest of the segment, past bad ones.  Returns the same. */
+int chario_tape_rest(struct chario_tape *tape, const struct chario_disk_batch *last,
+		     struct chario_disk_batch *batch);
+
+/*
+ * Find the first batch that a bad one hides, behind @last, or at the start of the recording if that
+ * is NULL: in the rest of the segment, or in the next one, if its first header is bad.  No write
+ * to these may be under way.  Returns the same as chario_tape_next().
+ */
+int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batch *last,
+			 struct chario_disk_batch *batch);
+
+/*
+ * Find the head; @is_still says that there is no producer, so that what is not there will not
+ * come.  Returns 0 or a negative errno.
+ */
+int chario_tape_head(struct chario_tape *tape, bool is_still, struct chario_head *head);
 
 #endif /* CHARIO_TAPE_H */

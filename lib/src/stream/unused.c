@@ -13,11 +13,11 @@
 static int check_records(struct chario_tape *tape, const struct store_end *end)
 {
 	struct chario_head head;
-	int err = chario_tape_head(tape, &head);
+	int err = chario_tape_head(tape, true, &head);
 
 	if (!err && !head.found && !tape->surveyed) {
 		tape->doubtful = true;
-		err = chario_tape_head(tape, &head);
+		err = chario_tape_head(tape, true, &head);
 	}
 	if (err)
 		return err == -ENOMEM ? err : -EEXIST;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/* The place behind a recording at which it is continued. */
+#include "stream/inner.h"
+#include "stream/lost.h"
+
+/* A table may come from any program. */
+static bool is_sane(const struct store_end *end)
+{
+	return end->time_ns && end->sequence < CHARIO_DISK_COUNT_MAX &&
+	       end->records < CHARIO_DISK_COUNT_MAX && end->bytes < CHARIO_DISK_COUNT_MAX &&
+	       end->segment < CHARIO_DISK_COUNT_MAX;
+}
+
+/* Smallest record with its header in bytes. */
+#define RECORD_MIN (sizeof(struct chario_disk_record) + CHARIO_DISK_HEADER_ALIGN)
+
+/* Place the head behind segments that hold nothing readable, and batches that may be there. */
+static void skip_to(struct chario_stream *stream, struct chario_head *head, uint64_t next)
+{
+	uint64_t from = head->found ? head->last.segment + 1 : 0;
+
+	if (next == from)
+		return;
+	head->last.serial += (next - from) * (stream->tape.segment_bytes / CHARIO_DISK_BLOCK);
+	head->last.serial -= !head->found;
+	head->last.segment = next - 1;
+	head->ended = false;
+	head->turns = true;
+	head->found = true;
+}
+
+/*
+ * Place the head behind damage.  The head is the end of what can be read now.  Records that
+ * the table knows of behind it, and segments that cannot be read, are damaged but may be
+ * readable another time, so they are not overwritten, and their numbers are not given again.
+ * Where nothing tells these, as many are left out as fit.  Nothing tells their times, either, so a
+ * new run begins.
+ */
+static void pass_damage(struct chario_stream *stream, const struct store_end *end,
+			struct chario_head *head)
+{
+	struct chario_tape *tape = &stream->tape;
+	uint64_t next = head->found ? head->last.segment + 1 : 0;
+	uint64_t unreadable = head->hidden;
+
+	if (head->damaged) {
+		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence);
+		head->records = head->last.records + head->last.nr_records;
+	}
+	if (is_sane(end)) {
+		unreadable = end->segment + 1 < next ? unreadable : 0;
+		next = MAX(next, end->segment + 1);
+		if (end->sequence > head->next_sequence) {
+			head->ended = false;
+			head->turns = true;
+			head->next_sequence = end->sequence;
+			head->records = end->records;
+			head->position = end->bytes;
+		}
+	}
+	unreadable += chario_tape_pass(tape, &next);
+	head->turns |= head->damaged || unreadable;
+	/* The end of a ring is removed from the table before anything is written behind it. */
+	if (unreadable && !(tape->ring && end->time_ns))
+		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence) +
+				      unreadable * (tape->segment_bytes / RECORD_MIN);
+	skip_to(stream, head, next);
+}
+
+/*
+ * Find the head before damage.  Behind the head of a recording that was not closed, damage may
+ * hide segments that nothing tells of.
+ */
+static int find_head(struct chario_stream *stream, const struct chario_area_stream *entry,
+		     struct chario_head *head)
+{
+	int err = chario_tape_head(&stream->tape, true, head);
+
+	if (err || stream->tape.surveyed || chario_head_is_left(head, entry))
+		return err;
+	stream->tape.doubtful = true;
+	return chario_tape_head(&stream->tape, true, head);
+}
+
+int chario_stream_find_end(struct chario_stream *stream, const struct chario_area_stream *entry)
+{
+	struct chario_head head;
+	int err = find_head(stream, entry, &head);
+	bool turns;
+
+	if (err)
+		return err;
+	stream->after_end = chario_head_is_closed(&head, entry);
+	stream->status.lost_records = chario_lost_before_head(&head, &entry->end);
+	pass_damage(stream, &entry->end, &head);
+	if (!head.found)
+		return 0;
+	/* The last batch of a closed recording is often empty and tells no time: a new run begins. */
+	turns = head.turns || !head.latest_ns;
+	stream->next_segment = head.last.segment + 1;
+	if (stream->tape.ring &&
+	    !(chario_head_is_left(&head, entry) && head.last.flags & CHARIO_DISK_BATCH_CLEAN))
+		stream->clean_from = stream->next_segment + stream->tape.slots;
+	stream->sequence = head.next_sequence;
+	stream->status.records = head.records;
+	stream->status.bytes = head.position;
+	stream->status.lost_bytes = head.last.lost_bytes;
+	stream->final = (struct chario_mark){
+		.segment = stream->next_segment,
+		.batches = head.last.serial + 1,
+		.records = head.records,
+		.position = head.position,
+		.run = turns ? head.last.serial + 1 : head.run,
+	};
+	/* A batch before the last one may have a later time, by so much at most. */
+	stream->clock.latest_ns = turns ? 0 : head.latest_ns + CHARIO_DISK_TURN_NS;
+	stream->completed = stream->final;
+	stream->durable = stream->final;
+	/* Flush what a program that was killed may have left in the cache. */
+	return chario_area_sync(stream->area);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/* The judgement whether a ring has overwritten what was read. */
+#include "stream/reader-inner.h"
+
+#include <errno.h>
+
+/* The table may meanwhile say that the area holds another recording. */
+int chario_reader_check_session(struct chario_reader *reader)
+{
+	struct chario_area_stream entry;
+	int err = chario_area_get_stream(reader->area, &entry);
+
+	if (err)
+		return err == -ENODATA ? -ESTALE : err;
+	return entry.session == reader->tape.session ? 0 : -ESTALE;
+}
+
+/*
+ * Returns whether the recording was ended before the ring overwrote a segment, and not
+ * continued since.  If the segment belongs to an earlier part, that part may have been
+ * interrupted, and its writes under way may have torn older segments; only the last
+ * recorder knows.
+ */
+static int is_last_lap(struct chario_reader *reader, const struct chario_disk_batch *batch)
+{
+	struct chario_area_stream entry;
+	struct chario_head head;
+	int err;
+
+	if (chario_area_has_writer(reader->area))
+		return 0;
+	err = chario_tape_head(&reader->tape, true, &head);
+	if (!err)
+		err = chario_area_get_stream(reader->area, &entry);
+	if (err)
+		return err;
+	return chario_head_is_left(&head, &entry) &&
+	       head.last.segment < batch->segment + reader->tape.slots &&
+	       (head.last.part == batch->part || head.last.flags & CHARIO_DISK_BATCH_CLEAN);
+}
+
+/* Records without a checksum that are left out are not damaged, even if the recording was closed. */
+static int trust(struct chario_reader *reader, const struct chario_disk_batch *batch)
+{
+	struct chario_gaps *gaps = &reader->losses.gaps;
+	int ret = is_last_lap(reader, batch);
+
+	if (!ret)
+		gaps->torn_end = MAX(gaps->torn_end, batch->segment + 1);
+	return ret;
+}
+
+/*
+ * Returns whether a segment may have been written that is within a window of another, which
+ * overwrites one.  The newest segments may have been damaged: their places, right behind the
+ * newest that is there, have no valid header.
+ */
+static int may_be_torn(struct chario_reader *reader, uint64_t next)
+{
+	struct chario_tape *tape = &reader->tape;
+	struct chario_disk_batch batch;
+	int ret = chario_tape_newest(tape, &batch);
+	uint64_t latest;
+
+	if (ret <= 0)
+		return ret;
+	latest = MAX(batch.segment + tape->gap + 1, tape->told) - 1;
+	/* The search counts these up to a window; a program that continues skips unreadable ones. */
+	for (ret = 0; !ret && latest < next; latest += !ret) {
+		if (latest + 1 >= tape->slots)
+			ret = chario_tape_peek(tape, latest + 1, 0, &batch);
+		else
+			ret = !chario_tape_is_unreadable(tape, latest + 1, 0);
+	}
+	if (ret < 0 || next > latest + tape->window)
+		return MIN(ret, 0);
+	/* Records that are left out because of that are not damaged. */
+	chario_reader_note_newest(reader, latest);
+	return 1;
+}
+
+/*
+ * The newest segment on the disk is at most a window behind one that is being written.
+ * Single segments may be missing since an earlier power cut, so the whole window is read.
+ * A new recording in the area is entered in the table before it writes anything, which
+ * chario_reader_check_session() finds.
+ */
+int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk_batch *batch)
+{
+	struct chario_tape *tape = &reader->tape;
+	uint64_t next = batch->segment + tape->slots;
+	struct chario_disk_batch newer;
+	bool is_known = true;
+	int err = chario_reader_check_session(reader);
+
+	if (err || !tape->ring)
+		return err ? err : 1;
+	for (uint64_t ahead = next - tape->window; ahead <= next; ahead++) {
+		int ret = chario_tape_peek(tape, ahead, 0, &newer);
+
+		if (ret < 0)
+			return ret;
+		if (ret && newer.segment >= ahead)
+			return trust(reader, batch);
+		is_known &= ret > 0;
+	}
+	err = is_known ? 0 : may_be_torn(reader, next);
+	return err > 0 ? trust(reader, batch) : err ? err : 1;
+}
