@@ -62,7 +62,7 @@ static bool split_listener(const char *text, struct cli_listener *listener)
 	return inet_pton(listener->is_ipv6 ? AF_INET6 : AF_INET, listener->address, &address) == 1;
 }
 
-static bool is_port(const char *text)
+static bool is_port_number(const char *text)
 {
 	unsigned long number = strtoul(text, NULL, 10);
 
@@ -91,7 +91,7 @@ static int parse_listener(const struct cli *cli, char *text, void *to)
 				 "\"%s\" is not an address such as 192.0.2.1, 192.0.2.1:4420 or "
 				 "[2001:db8::1]:4420",
 				 text);
-	if (!is_port(listener->port))
+	if (!is_port_number(listener->port))
 		return cli_usage(cli, "the port in \"%s\" is not a number from 1 to 65535", text);
 	if (is_multicast(listener))
 		return cli_usage(cli,
