@@ -30,4 +30,4 @@ export TSAN_OPTIONS=halt_on_error=1
 export CUTS=2000
 run address address,undefined --suite unit
 run thread thread copy late-drive queue store store-moves store-sharing store-turns view-errors stream \
-	stream-buffer stream-claims stream-durable stream-trouble
+	stream-buffer stream-durable stream-trouble
