@@ -33,7 +33,7 @@ static int claim(struct chario_node *node, const bool *given_up)
 }
 
 /* Count a file.  Under disk->node_lock. */
-static int enter(struct chario_node *node, bool writes, const bool *given_up)
+static int count_file(struct chario_node *node, bool writes, const bool *given_up)
 {
 	int ret = node->leaves ? -ENXIO : 0;
 
@@ -47,8 +47,8 @@ static int enter(struct chario_node *node, bool writes, const bool *given_up)
 	return 0;
 }
 
-/* Undo enter() but for the reference.  Under disk->node_lock. */
-static void leave(struct chario_node *node, bool writes)
+/* Undo count_file() but for the reference.  Under disk->node_lock. */
+static void uncount_file(struct chario_node *node, bool writes)
 {
 	node->files--;
 	node->writers -= writes;
@@ -61,9 +61,10 @@ static void leave(struct chario_node *node, bool writes)
  * @work: the work
  * @node: the node, with a reference to its device
  * @given_up: true if the caller has been killed
- * @parted: 1 if the caller or the worker has done with the entry: the other one frees it
+ * @parted: 1 as soon as the caller has left, or the result is his: the second of caller and
+ *	worker frees the entry
  * @done: the worker has the result, and has done with the entry
- * @result: result of enter()
+ * @result: result of count_file()
  */
 struct entry {
 	struct work_struct work;
@@ -79,18 +80,18 @@ static void run_entry(struct work_struct *work)
 	struct entry *entry = container_of(work, struct entry, work);
 	struct chario_node *node = entry->node;
 	struct chario_disk *disk = node->disk;
-	bool given_up;
+	bool caller_left;
 
 	mutex_lock(&disk->node_lock);
-	entry->result = enter(node, true, &entry->given_up);
-	given_up = xchg(&entry->parted, 1);
-	if (given_up && !entry->result) {
-		leave(node, true);
+	entry->result = count_file(node, true, &entry->given_up);
+	caller_left = xchg(&entry->parted, 1);
+	if (caller_left && !entry->result) {
+		uncount_file(node, true);
 		put_device(node->dev);
 	}
 	mutex_unlock(&disk->node_lock);
 	up(&disk->entry_turn);
-	if (given_up)
+	if (caller_left)
 		kfree(entry);
 	else
 		complete(&entry->done);
@@ -116,8 +117,8 @@ static int await(struct entry *entry)
 /*
  * Count a file that may be the first to write, while there is a block disk: the claim opens block
  * devices, for which the caller needs no right, and waits for what is being written to them and
- * read.  The drive may be silent, and none of these waits ends by a signal.  So a worker
- * claims, for one caller of a disk at a time, and goes on when the caller has been killed.
+ * read.  The drive may be silent, and most of these waits end by no signal.  So a worker claims,
+ * for one caller of a disk at a time, and goes on when the caller has been killed.
  */
 static int enter_by_worker(struct chario_node *node)
 {
@@ -144,22 +145,22 @@ static int enter_by_worker(struct chario_node *node)
  * @writes: true if it may write
  *
  * Context: may sleep.
- * Return: 0; ENXIO if the node is being taken away; EBUSY if the file may write and
+ * Return: 0; ENXIO if the node or the block disk is being taken away; EBUSY if the file may write and
  * somebody else has claimed a part of the node; EINTR on a fatal signal; ENOMEM.
  */
 int chario_node_enter(struct chario_node *node, bool writes)
 {
 	struct chario_disk *disk = node->disk;
 	int ret = mutex_lock_killable(&disk->node_lock);
-	bool waits;
+	bool by_worker;
 
 	if (ret)
 		return ret;
-	waits = writes && !node->writers && READ_ONCE(disk->block);
-	if (!waits)
-		ret = enter(node, writes, NULL);
+	by_worker = writes && !node->writers && READ_ONCE(disk->block);
+	if (!by_worker)
+		ret = count_file(node, writes, NULL);
 	mutex_unlock(&disk->node_lock);
-	return waits ? enter_by_worker(node) : ret;
+	return by_worker ? enter_by_worker(node) : ret;
 }
 
 /**
@@ -174,7 +175,7 @@ void chario_node_leave(struct chario_node *node, bool writes)
 	struct chario_disk *disk = node->disk;
 
 	mutex_lock(&disk->node_lock);
-	leave(node, writes);
+	uncount_file(node, writes);
 	mutex_unlock(&disk->node_lock);
 	put_device(node->dev);
 }

@@ -20,45 +20,38 @@
 /**
  * struct piece - the bytes of a part of a disk that one page cache can have
  * @cache: page cache of a partition or the whole block disk; its inode is referred to
+ * @bytes: length of that block device now
  * @first: offset in it of the first byte
  * @last: offset in it of the last byte
  */
 struct piece {
 	struct address_space *cache;
+	loff_t bytes;
 	loff_t first;
 	loff_t last;
 };
 
 /*
- * Finds the bytes of a part that the page cache of a block device can have.  The page with the end
- * of a device that does not touch the part is left alone.  Returns false if there are none.
- */
-static bool cut_out(struct block_device *part, u64 first, u64 end, struct piece *piece)
-{
-	u64 start = part->bd_start_sect << SECTOR_SHIFT;
-	u64 bytes = bdev_nr_bytes(part);
-
-	piece->cache = chario_compat_block_inode(part)->i_mapping;
-	piece->first = max(first, start) - start;
-	piece->last = end - start - 1;
-	if (piece->first >= bytes)
-		piece->first = max_t(u64, piece->first, round_up(bytes, PAGE_SIZE));
-	return piece->first <= piece->last;
-}
-
-/*
- * Finds the next page cache for a part, behind the one of @piece if that is not the first
- * one, whose reference is dropped.  Unlike opening a block device, that cannot fail.
+ * Finds the next page cache for a part, behind the one of @piece, whose reference is dropped;
+ * @piece is empty before the first.  Unlike opening a block device, that cannot fail.
  */
 static bool next(struct gendisk *block, u64 first, u64 end, struct piece *piece)
 {
 	struct inode *inode = piece->cache ? piece->cache->host : NULL;
+	struct block_device *part;
+	u64 start;
 
 	/* Any that begins before the end of the part may have been longer. */
-	do
-		inode = chario_part_next(block, 0, end, inode);
-	while (inode && !cut_out(I_BDEV(inode), first, end, piece));
-	return inode;
+	inode = chario_part_next(block, 0, end, inode);
+	if (!inode)
+		return false;
+	part = I_BDEV(inode);
+	start = part->bd_start_sect << SECTOR_SHIFT;
+	piece->cache = inode->i_mapping;
+	piece->bytes = bdev_nr_bytes(part);
+	piece->first = max(first, start) - start;
+	piece->last = end - start - 1;
+	return true;
 }
 
 /**
@@ -81,7 +74,8 @@ void chario_cache_write(struct gendisk *block, u64 first, u64 end)
 
 /*
  * A page that has been changed is written first, in vain: so whoever has changed it learns
- * from fsync that it is not on the disk.
+ * from fsync that it is not on the disk.  Of bytes behind the end of a device, where nobody
+ * can write now, he learns nothing.
  */
 static void drop(const struct piece *piece)
 {
@@ -94,7 +88,14 @@ static void drop(const struct piece *piece)
 		if (!invalidate_inode_pages2_range(piece->cache, first, last))
 			return;
 	}
-	/* Somebody changes pages all the time. */
+	/*
+	 * Somebody uses pages all the time.  The page with the end of a device that does not
+	 * touch the part is his; writing it has cleared what lies behind the end.
+	 */
+	if (piece->first >= piece->bytes)
+		first = max_t(pgoff_t, first, DIV_ROUND_UP(piece->bytes, PAGE_SIZE));
+	if (first > last)
+		return;
 	truncate_inode_pages_range(piece->cache, (loff_t)first << PAGE_SHIFT,
 				   ((loff_t)(last + 1) << PAGE_SHIFT) - 1);
 	mapping_set_error(piece->cache, -EIO);

@@ -171,7 +171,8 @@ static int wait_for_earlier(const struct chario_claim *claim,
  * List a claim, whose part the block side changes no more from then on.  What it has
  * changed before is written; what its page caches have afterwards is of no use.
  */
-static int enter(struct chario_claim *claim, struct chario_disk *disk, const bool *given_up)
+static int list_claim(struct chario_claim *claim, struct chario_disk *disk,
+		      const bool *given_up)
 {
 	int ret;
 
@@ -187,7 +188,7 @@ static int enter(struct chario_claim *claim, struct chario_disk *disk, const boo
 	return ret;
 }
 
-static void leave(struct chario_claim *claim, struct chario_disk *disk)
+static void unlist_claim(struct chario_claim *claim, struct chario_disk *disk)
 {
 	list_del_rcu(&claim->entry);
 	chario_hold_drop(&claim->holding, disk);
@@ -207,7 +208,7 @@ static void leave(struct chario_claim *claim, struct chario_disk *disk)
 int chario_claim_take(struct chario_node *node, const bool *given_up)
 {
 	struct chario_disk *disk = node->disk;
-	struct chario_claim *claim = kzalloc(sizeof(*claim), GFP_KERNEL_ACCOUNT);
+	struct chario_claim *claim = kzalloc(sizeof(*claim), GFP_KERNEL);
 	int ret;
 
 	if (!claim)
@@ -219,9 +220,9 @@ int chario_claim_take(struct chario_node *node, const bool *given_up)
 		kfree(claim);
 		return ret;
 	}
-	ret = enter(claim, disk, given_up);
+	ret = list_claim(claim, disk, given_up);
 	if (ret)
-		leave(claim, disk);
+		unlist_claim(claim, disk);
 	else
 		node->claim = claim;
 	return ret;
@@ -243,7 +244,7 @@ void chario_claim_drop(struct chario_node *node)
 		chario_cache_drop(node->disk->block, claim->holding.first,
 				  claim->holding.end);
 	node->claim = NULL;
-	leave(claim, node->disk);
+	unlist_claim(claim, node->disk);
 }
 
 static int hold_all(void *argument)

@@ -61,7 +61,8 @@ static blk_status_t end_note(struct request *rq, struct chario_block_request *no
  * The drive is being taken away, and has not answered a read however often it was sent.  A
  * partition table is read by one read after another, and the removal of the block disk waits
  * for the last of them: those that come end at once, and so do those that recovery takes back.
- * What is still to be written is sent as ever.
+ * What is still to be written is sent as ever.  A block disk that comes meanwhile is lost
+ * at once, see chario_nvme_disks_leave().
  */
 static noinline void end_reads(struct chario_tags *tags)
 {
@@ -78,7 +79,7 @@ static noinline void end_reads(struct chario_tags *tags)
 	spin_unlock_irqrestore(&tags->lock, flags);
 }
 
-/* End a request that has failed, or begin it again. */
+/* End a request that has failed, or begin it again; a read in vain may be the last one. */
 static noinline void block_fail(struct request *rq)
 {
 	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);

@@ -12,6 +12,7 @@ from chario_lab.cache import cache_dir
 
 LAB = Path(__file__).resolve().parents[2]
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
+# Seconds of a host that is busy with other guests.
 COMPILE_LIMIT_S = 1200
 
 
