@@ -252,8 +252,7 @@ static int settle(struct chario_file *cf, union chario_argument *arg)
 		return -EINVAL;
 	if (args->disk_offset >= cf->capacity_bytes)
 		return 0;
-	ret = chario_origin_settle(&cf->origin, cf->disk,
-				   cf->first + args->disk_offset,
+	ret = chario_origin_settle(&cf->origin, cf->first + args->disk_offset,
 				   min(args->bytes, cf->capacity_bytes - args->disk_offset),
 				   jiffies + 1 + nsecs_to_jiffies(ns));
 	return chario_disk_count_timeout(cf->disk, ret);
@@ -430,7 +429,8 @@ static int flush_buffers(struct chario_file *cf)
 	return capable(CAP_SYS_ADMIN) ? vfs_fsync(cf->origin.file, 0) : -EACCES;
 }
 
-static long block_ioctl(struct chario_file *cf, unsigned int cmd, void __user *user)
+/* It calls functions, which the prologue of chario_ioctl() must not pay for. */
+static noinline long block_ioctl(struct chario_file *cf, unsigned int cmd, void __user *user)
 {
 	const struct chario_disk *disk = cf->disk;
 

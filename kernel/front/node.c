@@ -145,8 +145,8 @@ static int enter_by_worker(struct chario_node *node)
  * @writes: true if it may write
  *
  * Context: may sleep.
- * Return: 0; ENXIO if the node or the block disk is being taken away; EBUSY if the file may write and
- * somebody else has claimed a part of the node; EINTR on a fatal signal; ENOMEM.
+ * Return: 0; ENXIO if the node or the block disk is being taken away; EBUSY if the file may
+ * write and somebody else has claimed a part of the node; EINTR on a fatal signal; ENOMEM.
  */
 int chario_node_enter(struct chario_node *node, bool writes)
 {

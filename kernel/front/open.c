@@ -53,7 +53,7 @@ struct chario_file *chario_file_create(struct chario_disk *disk, struct file *fi
 		return ERR_PTR(-ENOMEM);
 	}
 	cf->disk = disk;
-	chario_origin_init(&cf->origin, file);
+	chario_origin_init(&cf->origin, file, disk);
 	cf->irq_queue = disk->irq_queue;
 	cf->poll_queue = disk->poll_queue;
 	chario_file_route(cf);

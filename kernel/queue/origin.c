@@ -35,10 +35,13 @@ static void put_origin(struct work_struct *work)
  * chario_origin_init() - initialise the origin of a file that is being opened
  * @origin: zeroed memory that lives as long as @file
  * @file: the file
+ * @disk: the disk that it opens
  */
-void chario_origin_init(struct chario_origin *origin, struct file *file)
+void chario_origin_init(struct chario_origin *origin, struct file *file,
+			const struct chario_disk *disk)
 {
 	origin->file = file;
+	origin->disk = disk;
 	INIT_WORK(&origin->put_work, put_origin);
 }
 
@@ -128,7 +131,6 @@ static bool is_settled(struct chario_queue *q,
 /**
  * chario_origin_settle() - wait for the orphans of a file
  * @origin: origin of the file, which the caller has open
- * @disk: the disk
  * @pos: byte offset on the disk
  * @bytes: length in bytes from @pos; orphans elsewhere are not waited for
  * @expires: jiffies at which to give up
@@ -136,14 +138,14 @@ static bool is_settled(struct chario_queue *q,
  * Context: may sleep.
  * Return: 0; ETIMEDOUT; EINTR on a fatal signal.
  */
-int chario_origin_settle(const struct chario_origin *origin,
-			 const struct chario_disk *disk, u64 pos, u64 bytes,
+int chario_origin_settle(const struct chario_origin *origin, u64 pos, u64 bytes,
 			 unsigned long expires)
 {
+	const struct chario_drive *drive = origin->disk->drive;
 	unsigned int i;
 
-	for (i = 0; i < disk->drive->nr_queues && atomic_read(&origin->orphans); i++) {
-		struct chario_queue *q = disk->drive->queues[i];
+	for (i = 0; i < drive->nr_queues && atomic_read(&origin->orphans); i++) {
+		struct chario_queue *q = drive->queues[i];
 		long left = chario_jiffies_left(expires);
 
 		left = wait_event_killable_timeout(q->slot_wait,

@@ -26,22 +26,24 @@ struct chario_disk;
  * @file: the file
  * @orphans: number of commands of requests whose caller has gone
  * @put_work: work that drops the file reference of the last orphan
+ * @disk: the disk that the file has open
  */
 struct chario_origin {
 	struct file *file;
 	atomic_t orphans;
 	struct work_struct put_work;
+	const struct chario_disk *disk;
 };
 
 /* queue/origin.c */
 extern int chario_max_orphans;
-void chario_origin_init(struct chario_origin *origin, struct file *file);
+void chario_origin_init(struct chario_origin *origin, struct file *file,
+			const struct chario_disk *disk);
 void chario_origin_get(struct chario_origin *origin, unsigned int commands);
 void chario_origin_put(struct chario_origin *origin, unsigned int commands);
 int chario_origin_wait_room(const struct chario_origin *origin,
 			    unsigned long expires, bool killable);
-int chario_origin_settle(const struct chario_origin *origin,
-			 const struct chario_disk *disk, u64 pos, u64 bytes,
+int chario_origin_settle(const struct chario_origin *origin, u64 pos, u64 bytes,
 			 unsigned long expires);
 
 /* Returns whether the file must wait for its orphans before it gets more commands. */

@@ -12,7 +12,6 @@
 /**
  * chario_flight_wait_command() - wait for a command
  * @q: the queue
- * @disk: the disk
  * @origin: open file that the command is for
  * @expires: jiffies at which to give up
  * @killable: true if a fatal signal ends the wait
@@ -23,8 +22,7 @@
  * Return: as chario_queue_get().
  */
 struct chario_command *
-chario_flight_wait_command(struct chario_queue *q, const struct chario_disk *disk,
-			   const struct chario_origin *origin,
+chario_flight_wait_command(struct chario_queue *q, const struct chario_origin *origin,
 			   unsigned long expires, bool killable)
 {
 	int ret = chario_origin_wait_room(origin, expires, killable);
@@ -32,7 +30,7 @@ chario_flight_wait_command(struct chario_queue *q, const struct chario_disk *dis
 				     chario_queue_get(q, expires, killable);
 
 	if (IS_ERR(cmd))
-		chario_disk_count_timeout(disk, PTR_ERR(cmd));
+		chario_disk_count_timeout(origin->disk, PTR_ERR(cmd));
 	return cmd;
 }
 

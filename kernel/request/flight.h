@@ -39,8 +39,7 @@ struct chario_flight {
 
 /* request/flight.c */
 struct chario_command *
-chario_flight_wait_command(struct chario_queue *q, const struct chario_disk *disk,
-			   const struct chario_origin *origin,
+chario_flight_wait_command(struct chario_queue *q, const struct chario_origin *origin,
 			   unsigned long expires, bool killable);
 void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 			 struct chario_waiter *waiter);
@@ -80,7 +79,7 @@ chario_flight_command(struct chario_queue *q, const struct chario_call *call,
 	if (likely(!chario_origin_is_full(call->origin)))
 		cmd = chario_queue_try_get(q);
 	if (unlikely(cmd == ERR_PTR(-EAGAIN)) && may_wait)
-		return chario_flight_wait_command(q, call->disk, call->origin, call->expires,
+		return chario_flight_wait_command(q, call->origin, call->expires,
 						  !(call->duty & CHARIO_DUTY_STAY));
 	return cmd;
 }
