@@ -429,7 +429,7 @@ static int flush_buffers(struct chario_file *cf)
 	return capable(CAP_SYS_ADMIN) ? vfs_fsync(cf->origin.file, 0) : -EACCES;
 }
 
-/* It calls functions, which the prologue of chario_ioctl() must not pay for. */
+/* The prologue of chario_ioctl() must not pay for the functions that are called here. */
 static noinline long block_ioctl(struct chario_file *cf, unsigned int cmd, void __user *user)
 {
 	const struct chario_disk *disk = cf->disk;

@@ -78,11 +78,11 @@ static inline void chario_queue_rest(struct chario_queue *q,
 		wake_up(&q->slot_wait);
 }
 
-/* Returns whether a request is a read of the block side, of a silent drive that leaves. */
+/* Returns whether a request is a read of a block disk that ends them. */
 static inline bool chario_queue_is_vain(const struct chario_request *req)
 {
 	return (req->duty & CHARIO_DUTY_LENT) && req->op == CHARIO_OP_READ &&
-	       READ_ONCE(req->disk->drive->is_silent);
+	       READ_ONCE(req->disk->block_ends_reads);
 }
 
 /* Returns -errno if a command is to end rather than to go to the device, else 0. */

@@ -107,8 +107,8 @@ struct chario_limits {
  * @features: CHARIO_FEATURE_*
  * @medium: medium that the disk stands for, see queue/medium.h
  * @obstacles: number of reasons to check each command before a live queue takes it:
- *	files that may change blocks of the medium in part, @removed, a drive that is
- *	silent, and a back end that submits; read under the lock of a queue
+ *	files that may change blocks of the medium in part, @removed, @block_ends_reads,
+ *	and a back end that submits; read under the lock of a queue
  * @counters: counters per CPU
  * @deadline: default deadline, jiffies
  * @deadline_ms: default deadline as it was set, milliseconds
@@ -155,6 +155,8 @@ struct chario_limits {
  * @block_node: entry of the list of the block disks of @drive
  * @block_comes: true while @block is being made, and its partitions are read
  * @block_leaves: true if the block disk is being taken away, and not to be opened
+ * @block_ends_reads: true if @drive leaves, and a read of @block, which no file system uses, has
+ *	failed after its last try: further ones end at once; see front/block/request.c
  * @wants_block: true if the back end is to make @block; it tries again after a reset
  * @namespace_id: see &struct chario_info
  * @medium_node: entry of the list of the disks of @medium
@@ -220,6 +222,7 @@ struct chario_disk {
 	struct gendisk *block;
 	bool block_comes;
 	bool block_leaves;
+	bool block_ends_reads;
 	bool wants_block;
 	atomic_t block_retries;
 	struct list_head block_node;

@@ -155,8 +155,6 @@ struct chario_isolation {
  * @recover_work: work that runs recovery
  * @leaves: true if the drive is being taken away; set by its back end before it waits for
  *	anybody
- * @is_silent: true if the drive @leaves, and a read of the block side has failed after its last
- *	try: further reads end at once; see front/block/request.c
  * @reset_wanted: true if recovery begins with a reset, because an abort will not help
  * @block_lock: lock that protects @tags and the block disks of the drive; outside their
  *	node_lock
@@ -174,7 +172,6 @@ struct chario_drive {
 	struct mutex lock; /* recovery, sleep, removal */
 	struct work_struct recover_work;
 	bool leaves;
-	bool is_silent;
 	bool reset_wanted;
 	struct mutex block_lock; /* tags, block disks */
 	struct chario_tags *tags;

@@ -58,38 +58,48 @@ static blk_status_t end_note(struct request *rq, struct chario_block_request *no
 }
 
 /*
- * The drive is being taken away, and has not answered a read however often it was sent.  A
- * partition table is read by one read after another, and the removal of the block disk waits
- * for the last of them: those that come end at once, and so do those that recovery takes back.
- * What is still to be written is sent as ever.  A block disk that comes meanwhile is lost
- * at once, see chario_nvme_disks_leave().
+ * Returns whether a file system, LVM or the like may use a block disk.  What they have not
+ * written yet may need reads.
  */
-static noinline void end_reads(struct chario_tags *tags)
+static bool is_used(const struct gendisk *block)
 {
-	struct chario_disk *disk;
+	return READ_ONCE(block->open_partitions) || READ_ONCE(block->part0->bd_holder);
+}
+
+/*
+ * The drive is being taken away, and has not answered a read however often it was sent.  A
+ * partition table is read by one read after another, while no partition is open, and the
+ * removal of the block disk waits for the last of them: those that come end at once, and so do
+ * those that recovery takes back.  What is still to be written is sent as ever.
+ */
+static noinline void end_reads(struct chario_disk *disk)
+{
+	struct chario_tags *tags = disk->drive->tags;
 	unsigned long flags;
+	bool is_first;
 
 	spin_lock_irqsave(&tags->lock, flags);
-	if (!tags->drive->is_silent) {
-		WRITE_ONCE(tags->drive->is_silent, true);
-		/* The obstacle stays for good, as of a disk that is lost. */
-		list_for_each_entry(disk, &tags->disks, block_node)
-			atomic_inc(&disk->obstacles);
-	}
+	is_first = !disk->block_ends_reads;
+	WRITE_ONCE(disk->block_ends_reads, true);
 	spin_unlock_irqrestore(&tags->lock, flags);
+	if (!is_first)
+		return;
+	/* The obstacle stays for good, as of a disk that is lost. */
+	atomic_inc(&disk->obstacles);
+	dev_warn(&disk->dev, "leaves, and does not answer: its block disk gets no more reads\n");
 }
 
 /* End a request that has failed, or begin it again; a read in vain may be the last one. */
 static noinline void block_fail(struct request *rq)
 {
 	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
-	const struct chario_disk *disk = rq->q->queuedata;
+	struct chario_disk *disk = rq->q->queuedata;
 
 	if (try_again(rq))
 		return;
 	if (note->error == -ETIMEDOUT && req_op(rq) == REQ_OP_READ &&
-	    READ_ONCE(disk->drive->leaves))
-		end_reads(disk->drive->tags);
+	    READ_ONCE(disk->drive->leaves) && !is_used(rq->q->disk))
+		end_reads(disk);
 	blk_mq_end_request(rq, end_note(rq, note));
 }
 

@@ -222,6 +222,28 @@ def test_unbinding_while_a_partition_table_is_read(rig: Rig) -> None:
     guest.must(f"dd if={rig.disk(0)} bs=4k skip=9 count=1 | tr -d n | cmp - /dev/null")
 
 
+def test_files_are_written_although_a_read_has_failed(rig: Rig) -> None:
+    """Writing what a mounted file system has in memory needs reads: while the drive leaves, too, they are not ended."""
+    guest, disk = rig.guest, rig.disk(0)
+    block = enable(guest, disk)
+    for name, value in (("recovery_age_ms", 0), ("deadline_ms", 2000)):
+        rig.set(disk, name, value)
+    # Without these features and caches, a block's place is found by reading, when the block is written.
+    mount = f"mount -o no_prefetch_block_bitmaps {block} /run/mnt"
+    guest.must(f"mkfs.ext4 -qF -O ^metadata_csum,^uninit_bg,^flex_bg,^has_journal {block} && mkdir -p /run/mnt && {mount}")
+    guest.must("head -c 8M /dev/urandom >/run/noise && echo 3 >/proc/sys/vm/drop_caches && cp /run/noise /run/mnt")
+    faults.set_limits(guest, 0, 1, {"bps-read": 1})
+    assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
+    reader = guest.start(f"dd if={block} iflag=direct bs=4k count=1", timeout_s=CALL_LIMIT_S)
+    job = guest.start(unbinding(rig.address(0)), timeout_s=CALL_LIMIT_S)
+    assert reader.wait().rc
+    faults.set_limits(guest, 0, 1, {"bps-read": 0})
+    job.wait().check()
+    guest.must("umount /run/mnt")
+    enable(guest, rig.disk(0))
+    guest.must(f"{mount} && cmp /run/noise /run/mnt/noise && umount /run/mnt")
+
+
 def test_a_drive_that_is_lost_behind_its_link_is_given_up(rig: Rig) -> None:
     """Its registers do not answer after the link has failed: the disk is dead, and calls end with EIO."""
     disk = rig.disk(0)
