@@ -85,7 +85,7 @@ static int is_overwritten(struct chario_tape *tape, const struct chario_disk_bat
 	struct chario_disk_batch first;
 	int ret = tape->ring ? chario_tape_peek(tape, batch->segment, 0, &first) : 0;
 
-	return ret > 0 ? first.segment != batch->segment : ret;
+	return ret > 0 ? first.segment > batch->segment : ret;
 }
 
 int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batch *last,
