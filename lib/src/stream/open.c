@@ -271,7 +271,7 @@ static int plan(struct chario_stream *stream, struct chario_area_stream *entry, 
 /* Change the table last: if anything fails before, the old recording stays. */
 static int set_up(struct chario_stream *stream, struct chario_store *store, const char *name)
 {
-	struct chario_area_stream entry;
+	struct chario_area_stream entry = { 0 };
 	bool append;
 	int err = chario_area_open(store, name, O_RDWR, &stream->area);
 
