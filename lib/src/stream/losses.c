@@ -47,9 +47,11 @@ void chario_losses_reset(struct chario_losses *losses)
 	};
 }
 
-void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap)
+void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap,
+			      uint64_t window)
 {
 	losses->gaps.worn_end = newest + 1 > lap ? newest + 1 - lap : 0;
+	losses->gaps.hidden = window;
 }
 
 static bool begins_in_middle(const struct chario_disk_batch *batch)

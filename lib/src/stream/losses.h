@@ -76,8 +76,12 @@ struct chario_losses {
 /* Begin anew, at no batch of the same recording. */
 void chario_losses_reset(struct chario_losses *losses);
 
-/* Take note of the newest segment of a ring; @lap is that of chario_tape_lap(). */
-void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap);
+/*
+ * Take note of the newest segment of a ring that is known; @lap is that of chario_tape_lap().  A power
+ * cut can take the first headers of a window, and so hide that many newer ones.
+ */
+void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap,
+			      uint64_t window);
 
 /*
  * Go on to a batch; @is_whole says that the recording begins with it or a gap before it,

@@ -72,7 +72,8 @@ void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest)
 	const struct chario_tape *tape = &reader->tape;
 
 	if (tape->ring)
-		chario_losses_set_newest(&reader->losses, newest, chario_tape_lap(tape));
+		chario_losses_set_newest(&reader->losses, newest, chario_tape_lap(tape),
+					 tape->window);
 }
 
 /*
