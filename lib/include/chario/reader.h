@@ -64,8 +64,10 @@ struct chario_record {
  *	durable at its last write
  * @lost_records: number of records that the producer lost
  * @lost_bytes: bytes of data in the lost records, without those lost when the area was full
- * @torn_segments: number of segments near the head that a power cut left incomplete or
- *	that are being written: those missing, and the newest if it is not whole
+ * @torn_segments: number of segments near the head that a power cut left incomplete, that are
+ *	damaged, or that are being written: those whose first header is missing; of the newest
+ *	that has one, and those behind it, those with a bad batch before the last one; and that of
+ *	the last batch if it is not whole
  * @reads: number of reads of the disk that the search for the head took
  * @missing_records: number of records that the recording had when it was closed and
  *	has no more, because its end is damaged

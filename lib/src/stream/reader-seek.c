@@ -30,7 +30,7 @@ static void fill(const struct chario_tape *tape, const struct chario_head *head,
 	recording->durable_records = last->durable_records;
 	recording->lost_bytes = last->lost_bytes;
 	recording->lost_before = last->segment < tape->slots ? 0 : chario_lost_before_batch(oldest);
-	recording->torn_segments = head->missing + (head->torn || !head->whole);
+	recording->torn_segments = head->missing + head->torn;
 }
 
 /* Read the end from the table; the recording may have been continued since. */

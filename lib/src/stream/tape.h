@@ -100,7 +100,9 @@ struct chario_piece {
  * @found: true if there is a segment
  * @whole: true if the last batch is whole
  * @damaged: true if it is not, and blocks of it cannot be read
- * @torn: true if a bad batch lies before the last one in the newest segment
+ * @torn: number of segments, from the newest with a good first header on, in which batches are
+ *	bad before the last one, or this is not whole
+ * @torn_end: number behind the last of these segments
  * @hidden: true if a batch may follow it in the segment that cannot be read
  * @ended: true if the last batch is whole and the recording was closed behind it
  * @last: header of the last batch in the newest segment
@@ -117,7 +119,6 @@ struct chario_head {
 	bool found;
 	bool whole;
 	bool damaged;
-	bool torn;
 	bool hidden;
 	bool ended;
 	struct chario_disk_batch last;
@@ -125,6 +126,8 @@ struct chario_head {
 	uint64_t records;
 	uint64_t position;
 	uint32_t missing;
+	uint32_t torn;
+	uint64_t torn_end;
 	bool turns;
 	uint64_t run;
 	uint64_t latest_ns;
