@@ -18,7 +18,7 @@
  * @segment_bytes: length of a segment in bytes
  * @window: number of segments that may be missing before the newest
  * @ring: true if the newest segments overwrite the oldest
- * @reads: number of headers that have been read
+ * @reads: number of reads of headers; some read those of many blocks
  * @told: number behind the last segment of parts that the table knew to have been closed
  * @seen: number behind the newest segment that any search has found
  * @gap: number of places right behind the newest segment, up to a window, that have no valid
@@ -150,6 +150,10 @@ typedef int chario_tape_header(struct chario_tape *tape, uint64_t segment, uint3
 			       struct chario_disk_batch *batch);
 chario_tape_header chario_tape_peek;
 
+/* Returns whether a block in memory has such a header, and copies it. */
+bool chario_tape_parse(struct chario_tape *tape, uint64_t segment, uint32_t offset,
+		       const void *block, struct chario_disk_batch *batch);
+
 /* Read a batch header like chario_tape_peek(), but only one of this segment. */
 chario_tape_header chario_tape_look;
 
@@ -226,6 +230,13 @@ int chario_tape_rest(struct chario_tape *tape, const struct chario_disk_batch *l
  */
 int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batch *last,
 			 struct chario_disk_batch *batch);
+
+/*
+ * Find the first batch that may follow @last, or any if that is NULL, in a segment whose first header
+ * is bad.  Returns the same; 0 if the first header is good.
+ */
+int chario_tape_inside(struct chario_tape *tape, uint64_t segment,
+		       const struct chario_disk_batch *last, struct chario_disk_batch *batch);
 
 /*
  * Find the head; @is_still says that there is no producer, so that what is not there will not
