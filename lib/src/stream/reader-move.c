@@ -257,6 +257,23 @@ static bool may_hide(const struct chario_reader *reader, bool live,
 }
 
 /*
+ * A producer that came and went between two looks may have written behind the last batch, and bad
+ * batches hide that; the table tells, unless it was killed.
+ */
+static int note_end(struct chario_reader *reader)
+{
+	struct chario_area_stream entry;
+	int err = chario_area_get_stream(reader->area, &entry);
+
+	if (err)
+		return err == -ENODATA ? -ESTALE : err;
+	if (entry.end.time_ns != reader->ended_ns)
+		chario_tape_forget_searched(&reader->tape);
+	reader->ended_ns = entry.end.time_ns;
+	return 0;
+}
+
+/*
  * Find the next batch, or one before it that bad ones hide.  At the end, where a producer may have
  * come meanwhile, what is not there may still come.
  */
@@ -264,11 +281,14 @@ static int find_whole(struct chario_reader *reader, bool live, struct chario_dis
 {
 	const struct chario_disk_batch *last = reader->fresh ? NULL : &reader->last;
 	struct chario_disk_batch hidden;
-	int found = find_next(reader, live, batch), ret;
+	int found = find_next(reader, live, batch), ret = 0;
 
 	if (found < 0 || !may_hide(reader, live, found ? batch : NULL))
 		return found;
-	ret = chario_tape_pass_bad(&reader->tape, last, &hidden);
+	if (!found)
+		ret = note_end(reader);
+	if (!ret)
+		ret = chario_tape_pass_bad(&reader->tape, last, &hidden);
 	if (ret <= 0)
 		return ret ? ret : found;
 	/* A part that gives the numbers of these batches again did not know of them. */
@@ -357,8 +377,9 @@ int chario_reader_go_on(struct chario_reader *reader)
 	bool live = chario_area_has_writer(reader->area);
 	int ret;
 
+	/* It may write behind the last batch. */
 	if (live)
-		reader->tape.passed = 0;
+		chario_tape_forget_searched(&reader->tape);
 	ret = go_on(reader, live);
 	if (ret || live || reader->tape.surveyed)
 		return ret;

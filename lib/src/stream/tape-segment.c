@@ -128,8 +128,7 @@ static int search_blocks(struct chario_tape *tape, uint64_t segment, uint32_t of
 int chario_tape_rest(struct chario_tape *tape, const struct chario_disk_batch *last,
 		     struct chario_disk_batch *batch)
 {
-	tape->passed = 0;
-	tape->hidden = false;
+	chario_tape_forget_searched(tape);
 	return search_blocks(tape, last->segment, end_of(last), last, batch);
 }
 
@@ -153,17 +152,29 @@ static int is_overwritten(struct chario_tape *tape, const struct chario_disk_bat
 	return ret > 0 ? first.segment > batch->segment : ret;
 }
 
+void chario_tape_forget_searched(struct chario_tape *tape)
+{
+	tape->searched = (struct chario_tape_place){ 0 };
+	tape->hidden = false;
+}
+
+static bool is_searched(const struct chario_tape *tape, const struct chario_disk_batch *last)
+{
+	const struct chario_tape_place *place = &tape->searched;
+
+	return place->is_known && place->is_start == !last &&
+	       (!last || place->serial == last->serial);
+}
+
 int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batch *last,
 			 struct chario_disk_batch *batch)
 {
-	uint64_t passed = last ? last->serial + 2 : 1;
 	uint64_t next = last ? last->segment + 1 : 0;
 	int ret = 0;
 
-	if (tape->passed == passed)
+	if (is_searched(tape, last))
 		return 0;
-	tape->passed = 0;
-	tape->hidden = false;
+	chario_tape_forget_searched(tape);
 	if (last && last->flags & CHARIO_DISK_BATCH_END)
 		return 0;
 	if (last)
@@ -175,6 +186,6 @@ int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batc
 	if (!ret && (tape->ring || next < tape->slots))
 		ret = chario_tape_inside(tape, next, last, batch);
 	if (!ret)
-		tape->passed = passed;
+		tape->searched = (struct chario_tape_place){ true, !last, last ? last->serial : 0 };
 	return ret;
 }

@@ -11,6 +11,18 @@
 #include "stream/format.h"
 
 /**
+ * struct chario_tape_place - a place in a recording
+ * @is_known: true if there is one
+ * @is_start: true if it is the start
+ * @serial: else, serial number of the batch that it is behind
+ */
+struct chario_tape_place {
+	bool is_known;
+	bool is_start;
+	uint64_t serial;
+};
+
+/**
  * struct chario_tape - the segments of an area
  * @area: area of the recording
  * @session: session of the recording
@@ -25,9 +37,9 @@
  *	header and may have been written all the same
  * @doubtful: true if damage may hide segments from the usual search
  * @surveyed: true if all headers behind the head have been read because of that
- * @passed: serial number, plus 2, of the last batch behind which no bad one hides another; 1 if
- *	that holds for the start of the recording, 0 for nothing
- * @hidden: true if the rest of that batch's segment has a block that cannot be read
+ * @searched: the last place behind which a search met no batch that a bad one hides
+ * @hidden: true if that search, or a later one of chario_tape_rest(), met a block that cannot be
+ *	read in the rest of the segment
  * @has_times: true if the header that was found last has times
  * @times: these times
  * @block: memory for one block
@@ -45,7 +57,7 @@ struct chario_tape {
 	uint64_t gap;
 	bool doubtful;
 	bool surveyed;
-	uint64_t passed;
+	struct chario_tape_place searched;
 	bool hidden;
 	bool has_times;
 	struct chario_disk_times times;
@@ -224,19 +236,22 @@ int chario_tape_rest(struct chario_tape *tape, const struct chario_disk_batch *l
 		     struct chario_disk_batch *batch);
 
 /*
- * Find the first batch that a bad one hides, behind @last, or at the start of the recording if that
- * is NULL: in the rest of the segment, or in the next one, if its first header is bad.  No write
- * to these may be under way.  Returns the same as chario_tape_next().
- */
-int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batch *last,
-			 struct chario_disk_batch *batch);
-
-/*
  * Find the first batch that may follow @last, or any if that is NULL, in a segment whose first header
  * is bad.  Returns the same; 0 if the first header is good.
  */
 int chario_tape_inside(struct chario_tape *tape, uint64_t segment,
 		       const struct chario_disk_batch *last, struct chario_disk_batch *batch);
+
+/*
+ * Find the first batch that a bad one hides, behind @last, or at the start of the recording if that
+ * is NULL: in the rest of the segment, or in the next one, if its first header is bad.  No write
+ * to these may be under way.  A place where there was none is not searched again, unless
+ * chario_tape_forget_searched() says that a producer may have written behind it.  Returns the same as
+ * chario_tape_next().
+ */
+int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batch *last,
+			 struct chario_disk_batch *batch);
+void chario_tape_forget_searched(struct chario_tape *tape);
 
 /*
  * Find the head; @is_still says that there is no producer, so that what is not there will not
