@@ -55,6 +55,25 @@ static int fill_end(struct chario_reader *reader, const struct chario_head *head
 	return 0;
 }
 
+/*
+ * Find the head.  Bad batches are passed only if there is no producer, nor has one come meanwhile:
+ * *@live tells which.
+ */
+static int find_head(struct chario_reader *reader, bool *live, struct chario_head *head)
+{
+	int err = 0;
+
+	*live = chario_area_has_writer(reader->area);
+	if (!*live) {
+		chario_tape_forget_searched(&reader->tape);
+		err = chario_tape_head(&reader->tape, true, head);
+		*live = chario_area_has_writer(reader->area);
+		if (err || !*live)
+			return err;
+	}
+	return chario_tape_head(&reader->tape, false, head);
+}
+
 int chario_reader_get_recording(struct chario_reader *reader, struct chario_recording *recording,
 				size_t size)
 {
@@ -64,16 +83,17 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 		.ring = tape->ring,
 		.segment_bytes = tape->segment_bytes,
 		.session = tape->session,
-		.live = chario_area_has_writer(reader->area),
 	};
 	uint32_t reads = tape->reads;
 	struct chario_disk_batch oldest;
 	uint64_t next = 0;
 	struct chario_head head;
-	int ret = chario_tape_head(&reader->tape, !all.live, &head);
+	bool live;
+	int ret = find_head(reader, &live, &head);
 
 	if (ret)
 		return ret;
+	all.live = live;
 	all.reads = tape->reads - reads;
 	if (head.found) {
 		ret = chario_tape_oldest(tape, head.last.segment, &oldest);
@@ -143,14 +163,13 @@ static int seek(struct chario_reader *reader, uint64_t sequence)
 int chario_reader_seek(struct chario_reader *reader, uint64_t sequence)
 {
 	struct chario_head head;
+	bool live;
 	int err;
 
 	if (sequence < UINT64_MAX)
 		return seek(reader, sequence);
-	err = chario_tape_head(&reader->tape, !chario_area_has_writer(reader->area), &head);
-	if (err)
-		return err;
-	return seek(reader, head.next_sequence);
+	err = find_head(reader, &live, &head);
+	return err ? err : seek(reader, head.next_sequence);
 }
 
 int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records)
