@@ -145,6 +145,21 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 /* Go to the beginning of a batch.  Returns 1 or the results of chario_tape_load(). */
 int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_batch *batch);
 
+/*
+ * Returns whether a batch that bad ones hide comes before @batch, the next one that was found
+ * without looking for it.  If that belongs to a part that did not know of the hidden batch, it gives
+ * the same numbers again, and counts.
+ */
+bool chario_reader_is_before(const struct chario_disk_batch *hidden,
+			     const struct chario_disk_batch *batch);
+
+/*
+ * Find the oldest batch of a recording up to the newest segment, which a bad one may hide at the
+ * start.  Returns 1, 0 if there is none, or a negative errno.
+ */
+int chario_reader_oldest(struct chario_reader *reader, uint64_t newest,
+			 struct chario_disk_batch *batch);
+
 /* Returns the number of the first record that begins in a batch. */
 uint64_t chario_reader_first_record(const struct chario_disk_batch *batch);
 

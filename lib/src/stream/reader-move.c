@@ -273,12 +273,8 @@ static int note_end(struct chario_reader *reader)
 	return 0;
 }
 
-/*
- * Returns whether a batch that bad ones hide comes before @batch, the next one that was found
- * without looking for it.  If it belongs to a part that did not know of the hidden batch, it gives
- * the same numbers again, and counts.
- */
-static bool is_before(const struct chario_disk_batch *hidden, const struct chario_disk_batch *batch)
+bool chario_reader_is_before(const struct chario_disk_batch *hidden,
+			     const struct chario_disk_batch *batch)
 {
 	return hidden->next_sequence <= batch->sequence;
 }
@@ -301,7 +297,7 @@ static int find_whole(struct chario_reader *reader, bool live, struct chario_dis
 		ret = chario_tape_pass_bad(&reader->tape, last, &hidden);
 	if (ret <= 0)
 		return ret ? ret : found;
-	if (found && !is_before(&hidden, batch))
+	if (found && !chario_reader_is_before(&hidden, batch))
 		return found;
 	if (!found && chario_area_has_writer(reader->area))
 		return 0;

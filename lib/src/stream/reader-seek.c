@@ -16,6 +16,24 @@ uint64_t chario_reader_first_record(const struct chario_disk_batch *oldest)
 	return oldest->sequence + (oldest->flags & CHARIO_DISK_BATCH_MIDDLE ? 1 : 0);
 }
 
+int chario_reader_oldest(struct chario_reader *reader, uint64_t newest,
+			 struct chario_disk_batch *batch)
+{
+	struct chario_tape *tape = &reader->tape;
+	int found = chario_tape_oldest(tape, newest, batch), ret;
+	struct chario_disk_batch hidden;
+
+	if (found < 0 || newest >= tape->slots || (found && !batch->segment))
+		return found;
+	ret = chario_reader_is_final(reader, 0);
+	if (ret > 0)
+		ret = chario_tape_inside(tape, 0, NULL, &hidden);
+	if (ret <= 0 || (found && !chario_reader_is_before(&hidden, batch)))
+		return ret < 0 ? ret : found;
+	*batch = hidden;
+	return 1;
+}
+
 static void fill(const struct chario_tape *tape, const struct chario_head *head,
 		 const struct chario_disk_batch *oldest, struct chario_recording *recording)
 {
@@ -96,7 +114,7 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 	all.live = live;
 	all.reads = tape->reads - reads;
 	if (head.found) {
-		ret = chario_tape_oldest(tape, head.last.segment, &oldest);
+		ret = chario_reader_oldest(reader, head.last.segment, &oldest);
 		if (ret < 0)
 			return ret;
 		fill(tape, &head, ret ? &oldest : &head.last, &all);
@@ -129,7 +147,7 @@ static int search(struct chario_reader *reader, uint64_t sequence, struct chario
 		return ret;
 	newest = batch->segment;
 	chario_reader_note_newest(reader, newest);
-	ret = chario_tape_oldest(tape, newest, batch);
+	ret = chario_reader_oldest(reader, newest, batch);
 	while (ret > 0 && batch->segment < newest) {
 		uint64_t middle = batch->segment + (newest - batch->segment + 1) / 2;
 

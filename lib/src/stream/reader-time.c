@@ -230,7 +230,7 @@ static int begin(struct chario_reader *reader, uint64_t *newest)
 	chario_reader_reset(reader);
 	*newest = ret > 0 ? batch.segment : 0;
 	if (ret > 0)
-		ret = chario_tape_oldest(&reader->tape, *newest, &batch);
+		ret = chario_reader_oldest(reader, *newest, &batch);
 	if (ret > 0)
 		ret = chario_reader_enter(reader, &batch);
 	return ret;
