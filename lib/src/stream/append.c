@@ -64,6 +64,9 @@ static void pass_damage(struct chario_stream *stream, const struct store_end *en
 	if (unreadable && !(tape->ring && end->time_ns))
 		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence) +
 				      unreadable * (tape->segment_bytes / RECORD_MIN);
+	/* Readers see from the serial numbers that batches are left out. */
+	if (head->hidden)
+		head->last.serial += tape->segment_bytes / CHARIO_DISK_BLOCK;
 	skip_to(stream, head, next);
 }
 
