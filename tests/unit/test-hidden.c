@@ -303,28 +303,31 @@ TEST(test_two_segments, "bad batches at the end of a segment are known from the 
 }
 
 /**
- * struct left - a batch that an interrupted part has left in segment 2, of which a later one, which
- * continued in segment 1, does not know
+ * struct left - a batch that an interrupted part has left, of which a later one, which continued in
+ * segment 1, does not know
+ * @segment: segment of the batch
  * @in_segment: records of each segment of the earlier part before
  * @durable: number of records that the batch tells to be durable, if it is not as it was
  * @batches: number of batches of the later part
  * @in_batch: number of records in each of these
  */
 static const struct left {
+	uint64_t segment;
 	uint64_t in_segment;
 	uint64_t durable;
 	uint64_t batches;
 	uint64_t in_batch;
 } lefts[] = {
 	/* It did not know of the records in the last segment of the later part. */
-	{ IN_LONG, IN_LONG, 1, 4 },
+	{ 1, IN_LONG, IN_LONG, 1, 4 },
+	{ 2, IN_LONG, IN_LONG, 1, 4 },
 	/* It knew of more, but its number is that of an earlier batch. */
-	{ 32, 0, 6, 1 },
+	{ 2, 32, 0, 6, 1 },
 };
 
 TEST(test_left, "what an earlier part has left is not taken for a hidden batch")
 {
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(lefts) / sizeof(lefts[0]); i++) {
 		const struct left *left = &lefts[i];
 		const uint64_t from = left->in_segment;
 		unsigned char saved[4096];
@@ -334,11 +337,11 @@ TEST(test_left, "what an earlier part has left is not taken for a hidden batch")
 			EQUAL(record_each(0, 2 * from), 0);
 		else
 			EQUAL(rig_record(0, 2 * from, RECORD_BYTES), 0);
-		EQUAL(record_each(2 * from, 2 * from + 4), 0);
+		EQUAL(record_each(2 * from, 2 * from + LAST_BATCHES), 0);
 		stop_without_end();
 		if (left->durable)
-			say_durable(block(2, 3), left->durable);
-		memcpy(saved, block(2, 3), sizeof(saved));
+			say_durable(block(left->segment, 3), left->durable);
+		memcpy(saved, block(left->segment, 3), sizeof(saved));
 		wipe(1, 0, 2 * IN_LONG);
 		EQUAL(open_long(CHARIO_STREAM_APPEND), 0);
 		for (uint64_t j = 0; j < left->batches; j++) {
@@ -347,7 +350,7 @@ TEST(test_left, "what an earlier part has left is not taken for a hidden batch")
 			EQUAL(rig_record(at, at + left->in_batch, RECORD_BYTES) ?: rig_wait(), 0);
 		}
 		stop_without_end();
-		memcpy(block(2, 3), saved, sizeof(saved));
+		memcpy(block(left->segment, 3), saved, sizeof(saved));
 		expect(0, from + left->batches * left->in_batch, 0, 0);
 		begin_again();
 	}
@@ -363,8 +366,9 @@ TEST(test_back, "batches that come back count if no number was given twice")
 	memcpy(saved, block(0, 4), sizeof(saved));
 	wipe(0, 3, 3);
 	record_and_stop(CHARIO_STREAM_APPEND, 3, 5);
+	wipe(0, 2, 1);
 	memcpy(block(0, 4), saved, sizeof(saved));
-	expect(0, 5, 0, 0);
+	expect(0, 5, 1, 0);
 	begin_again();
 	record_and_stop(0, 0, LAST_BATCHES);
 	wipe(0, 3, 1);
