@@ -430,7 +430,7 @@ static void wait_behind(void)
 /* A producer has ended between two looks, or was killed behind one. */
 TEST(test_later, "a reader that waits finds what a later producer leaves behind a bad header")
 {
-	for (unsigned int i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 6; i++) {
 		wait_behind();
 		EQUAL(open_long(CHARIO_STREAM_APPEND), 0);
 		if (i & 1)
@@ -444,6 +444,10 @@ TEST(test_later, "a reader that waits finds what a later producer leaves behind 
 		/* Without memory the blocks are read one by one. */
 		if (i & 2)
 			rig.disk->most_locked = rig.disk->locked;
+		if (i & 4)
+			EQUAL(rig_get_recording(), 0);
+		if (i & 4)
+			EQUAL(rig.recording.next_record, 6);
 		EQUAL(rig_next(), 0);
 		EQUAL(rig.record.sequence, 4);
 		EQUAL(rig.record.missing, 1);

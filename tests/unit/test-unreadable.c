@@ -252,20 +252,29 @@ TEST(test_hidden, "no damage hides what is behind it, from readers or who goes o
 	}
 }
 
-/* The times of what cannot be read are not known, so those of the next part are a run of their own. */
-TEST(test_times, "times are found beside those that could not be read")
+/*
+ * The times of what cannot be read are not known, so those of the next part are a run of their own,
+ * whether blocks of the last batch cannot be read, or all behind it, which the table knows of.
+ */
+static void find_times(bool is_closed)
 {
 	static const uint64_t seconds[] = { 1, 3600, 10 };
-	static const uint64_t counts[] = { IN_BLOCK, IN_SEGMENT, 4 * IN_SEGMENT };
+	const uint64_t counts[] = { IN_BLOCK, IN_SEGMENT, (is_closed ? 24 : 4) * IN_SEGMENT };
 	struct chario_stream_options options = rig_small;
 	char memory[RECORD_BYTES];
 
 	lab_fill(memory, sizeof(memory), 0);
+	options.segment_bytes = is_closed ? 4 * RIG_SEGMENT : RIG_SEGMENT;
 	EQUAL(rig_open(&options), 0);
 	for (uint64_t i = 0, kind = 0; i < counts[2]; i++) {
+		if (i == IN_BLOCK && is_closed)
+			EQUAL(rig_wait(), 0);
 		if (i == IN_SEGMENT) {
-			stop_without_end();
-			spoil(0, 1);
+			if (is_closed)
+				EQUAL(rig_close(), 0);
+			else
+				stop_without_end();
+			rig_spoil(4096, options.segment_bytes - 4096);
 			options.flags = CHARIO_STREAM_APPEND;
 			EQUAL(rig_open(&options), 0);
 		}
@@ -280,6 +289,14 @@ TEST(test_times, "times are found beside those that could not be read")
 	EQUAL(chario_reader_seek_time(rig.reader, seconds[1] * 1000000000), 0);
 	EQUAL(rig_next(), 0);
 	EQUAL(rig.record.time_ns, seconds[1] * 1000000000 + IN_BLOCK);
+}
+
+TEST(test_times, "times are found beside those that could not be read")
+{
+	find_times(false);
+	rig_end();
+	rig_begin_usual();
+	find_times(true);
 }
 
 /* The table may say anything of the end. */
