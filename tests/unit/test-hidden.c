@@ -281,6 +281,25 @@ TEST(test_numbers_again, "missing records are judged whose numbers were those of
 	expect(0, bad.next, bad.missing, bad.missing);
 }
 
+/* The first header of the part behind the end is bad; that of a part behind it, or not. */
+TEST(test_behind_an_end, "a bad batch behind an end hides none either")
+{
+	for (uint64_t i = 0; i < 4; i++) {
+		unsigned int ring = i & 1 ? CHARIO_STREAM_RING : 0;
+
+		EQUAL(open_long(ring) ?: record_each(0, 3), 0);
+		EQUAL(rig_close(), 0);
+		record_and_stop(CHARIO_STREAM_APPEND, 3, 6);
+		if (i & 2)
+			record_and_stop(CHARIO_STREAM_APPEND, 6, 7);
+		wipe(1, 0, 1);
+		expect(0, i & 2 ? 7 : 6, 1, 0);
+		record_and_stop(CHARIO_STREAM_APPEND, i & 2 ? 7 : 6, 8);
+		expect(0, 8, 1, 0);
+		begin_again();
+	}
+}
+
 /* The last full segment is bad at its end, and the next one at its beginning or not. */
 TEST(test_two_segments, "bad batches at the end of a segment are known from the next one")
 {

@@ -137,9 +137,9 @@ void chario_reader_close(struct chario_reader *reader);
  *
  * The call searches for the head: it reads as many headers as the logarithm of the number
  * of segments, and those of the segments that may have been in flight; if there is damage
- * near the head, once all that may lie behind it; and if the recording was neither closed nor is
- * being made, the rest of the segment of the last batch and all of the segment behind it, 256 KiB
- * at a time.
+ * near the head, once all that may lie behind it; and if the recording is not being made, all of
+ * the segment behind the last batch, and the rest of its segment if it was not closed, 256 KiB at a
+ * time.
  *
  * Context: may sleep.
  * Return: 0; -EINVAL when @size is smaller than the first version of the struct;

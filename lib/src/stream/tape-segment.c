@@ -175,13 +175,12 @@ int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batc
 	if (is_searched(tape, last))
 		return 0;
 	chario_tape_forget_searched(tape);
-	if (last && last->flags & CHARIO_DISK_BATCH_END)
-		return 0;
 	if (last)
 		ret = is_overwritten(tape, last);
 	if (ret)
 		return MIN(ret, 0);
-	if (last)
+	/* A part that continues behind an end does so in the next segment. */
+	if (last && !(last->flags & CHARIO_DISK_BATCH_END))
 		ret = chario_tape_rest(tape, last, batch);
 	if (!ret && (tape->ring || next < tape->slots))
 		ret = chario_tape_inside(tape, next, last, batch);
