@@ -513,18 +513,21 @@ TEST(test_meanwhile_oldest, "nor is the oldest segment of a ring trusted then")
 	}
 }
 
+/* A segment takes 16 reads.  Behind an end only the next one may have more. */
 TEST(test_cost, "a search for what is hidden reads many blocks at a time")
 {
-	struct chario_stream_options options = rig_small;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct chario_stream_options options = rig_small;
 
-	rig_end();
-	rig_begin(16UL << 20, true);
-	options.segment_bytes = 4UL << 20;
-	EQUAL(rig_open(&options), 0);
-	EQUAL(rig_cut(), 0);
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(rig_get_recording(), 0);
-	CHECK(rig.recording.reads < 40);
+		rig_end();
+		rig_begin(16UL << 20, true);
+		options.segment_bytes = 4U << 20;
+		EQUAL(rig_open(&options) ?: record_each(0, 1), 0);
+		EQUAL(i ? rig_close() : rig_cut(), 0);
+		EQUAL(rig_open_reader(), 0);
+		EQUAL(rig_get_recording(), 0);
+		CHECK(rig.recording.reads < (i ? 16 : 32) + 12);
+	}
 }
 
 TEST_MAIN(begin, rig_end)
