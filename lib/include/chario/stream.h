@@ -250,8 +250,10 @@ struct chario_stream_room {
  * chario_stream_lose() at the same time.
  * Return: 0; -ENOENT if there is no such area; -ENOSPC if it is shorter than two segments;
  * -ENODATA with APPEND and without BEGIN if it has no recording; with EXCL -EEXIST if it has records, and
- * -EALREADY if it has a file, or a part of one; -EINVAL if an option is out of its range,
- * or BEGIN is there without APPEND; -EBUSY if a move of the area was interrupted, which chario_store_defrag() completes;
+ * -EALREADY if it has a file, or a part of one; -EINVAL if an option is out of its range, BEGIN is
+ * there without APPEND, or the recording that is to be continued has segments of another length
+ * than the options, or is no ring although RING is set; -EBUSY if a move of the area was
+ * interrupted, which chario_store_defrag() completes;
  * -EOPNOTSUPP if the logical block of the disk is longer than 4096; -EUCLEAN if the table
  * has impossible values; -ENOMEM, also if RLIMIT_MEMLOCK does not allow two buffers; and
  * the errors of chario_area_open().

@@ -241,6 +241,8 @@ static int plan_append(struct chario_stream *stream, const struct chario_area_st
 
 	if (options->segment_bytes && options->segment_bytes != entry->segment_bytes)
 		return -EINVAL;
+	if (options->flags & CHARIO_STREAM_RING && !entry->ring)
+		return -EINVAL;
 	options->segment_bytes = entry->segment_bytes;
 	return 0;
 }
