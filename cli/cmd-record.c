@@ -101,14 +101,15 @@ static int fail_memory(const struct cli_record *record)
 				", or make segments (--segment) or records (--record) shorter");
 }
 
-/* What a recording that is continued is, it stays. */
+/* A recording that is continued keeps its segments, and stays a ring or none. */
 static int fail_shape(const struct cli_record *record)
 {
 	if (!record->options.segment_bytes)
-		return cli_say(record->cli,
-			       "the recording in \"%s\" is no ring\nleave --ring away to go on with "
-			       "it, or begin a new one with --force instead of --append",
-			       record->name);
+		return cli_say(
+			record->cli,
+			"the recording in \"%s\" is no ring\nleave --ring away to go on with "
+			"it, or begin a new one with --force instead of --append",
+			record->name);
 	return cli_say(record->cli,
 		       "the recording in \"%s\" has segments of another length%s\n"
 		       "leave --segment away, and give --ring only if it is one",

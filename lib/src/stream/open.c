@@ -249,7 +249,7 @@ static int plan_append(struct chario_stream *stream, const struct chario_area_st
 
 /*
  * Plan what is to be done with the area: *@append is set if its recording is continued.  Nobody
- * else begins one there as long as it is open.
+ * else begins one there as long as the area is open.
  */
 static int plan(struct chario_stream *stream, struct chario_area_stream *entry, bool *append)
 {

@@ -11,7 +11,7 @@
 #include "stream/reader-inner.h"
 
 /**
- * struct bounds - where the last batch with one of so many records is searched for
+ * struct bounds - the segments of a search for the last batch with one of so many records
  * @records: number of records
  * @oldest: oldest segment
  * @end: segment behind the newest

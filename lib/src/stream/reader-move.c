@@ -11,12 +11,12 @@ static bool goes_on(const struct chario_disk_batch *last, const struct chario_di
 }
 
 /* Go from the last batch to another, whole or not. */
-static void pass(struct chario_reader *reader, const struct chario_disk_batch *batch)
+static void go_to(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
 	if (!goes_on(&reader->last, batch))
 		reader->done_bytes = 0;
-	chario_losses_pass(&reader->losses, batch, reader->has_expected && !reader->expected,
-			   reader->done_bytes, chario_tape_lap(&reader->tape));
+	chario_losses_go_to(&reader->losses, batch, reader->has_expected && !reader->expected,
+			    reader->done_bytes, chario_tape_lap(&reader->tape));
 	reader->last = *batch;
 	reader->fresh = false;
 	reader->looks = 0;
@@ -33,7 +33,7 @@ int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_b
 	}
 	if (ret != 1)
 		return ret;
-	pass(reader, batch);
+	go_to(reader, batch);
 	reader->loaded = true;
 	reader->settled = false;
 	return 1;
@@ -283,7 +283,8 @@ bool chario_reader_is_before(const struct chario_disk_batch *hidden,
  * Find the next batch, or one before it that bad ones hide.  At the end, where a producer may have
  * come meanwhile, what is not there may still come.
  */
-static int find_whole(struct chario_reader *reader, bool live, struct chario_disk_batch *batch)
+static int find_next_or_hidden(struct chario_reader *reader, bool live,
+			       struct chario_disk_batch *batch)
 {
 	const struct chario_disk_batch *last = reader->fresh ? NULL : &reader->last;
 	struct chario_disk_batch hidden;
@@ -294,7 +295,7 @@ static int find_whole(struct chario_reader *reader, bool live, struct chario_dis
 	if (!found)
 		ret = note_end(reader);
 	if (!ret)
-		ret = chario_tape_pass_bad(&reader->tape, last, &hidden);
+		ret = chario_tape_find_hidden(&reader->tape, last, &hidden);
 	if (ret <= 0)
 		return ret ? ret : found;
 	if (found && !chario_reader_is_before(&hidden, batch))
@@ -354,7 +355,7 @@ static int leave_out(struct chario_reader *reader, const struct chario_disk_batc
 
 	if (ret != 1)
 		return ret;
-	pass(reader, batch);
+	go_to(reader, batch);
 	reader->done_bytes = 0;
 	return 1;
 }
@@ -365,7 +366,7 @@ static int go_on(struct chario_reader *reader, bool live)
 	int ret;
 
 	reader->loaded = false;
-	while ((ret = find_whole(reader, live, &batch)) == 1) {
+	while ((ret = find_next_or_hidden(reader, live, &batch)) == 1) {
 		ret = chario_reader_enter(reader, &batch);
 		if (ret)
 			return ret;
@@ -382,7 +383,7 @@ int chario_reader_go_on(struct chario_reader *reader)
 	bool live = chario_area_has_writer(reader->area);
 	int ret;
 
-	/* It may write behind the last batch. */
+	/* A producer may write behind the last batch. */
 	if (live)
 		chario_tape_forget_searched(&reader->tape);
 	ret = go_on(reader, live);

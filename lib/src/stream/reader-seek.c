@@ -125,7 +125,8 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 			all.first_time_ns = 0;
 		next = head.last.segment + 1;
 	}
-	all.unreadable_segments = chario_tape_pass(tape, &next) + (head.damaged || head.hidden);
+	all.unreadable_segments =
+		chario_tape_skip_unreadable(tape, &next) + (head.damaged || head.unread_rest);
 	ret = fill_end(reader, &head, &all);
 	if (ret)
 		return ret;

@@ -122,7 +122,8 @@ static int survey(struct chario_tape *tape, uint64_t from, struct chario_disk_ba
 }
 
 /* Find a segment behind damage, which an earlier search may know. */
-static int find_hidden(struct chario_tape *tape, uint64_t from, struct chario_disk_batch *batch)
+static int find_behind_damage(struct chario_tape *tape, uint64_t from,
+			      struct chario_disk_batch *batch)
 {
 	struct chario_disk_batch found;
 	int ret;
@@ -149,7 +150,7 @@ int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch
 		return ret;
 	from = ret ? batch->segment + 1 : 0;
 	if (tape->doubtful || from < MAX(tape->told, tape->seen))
-		hidden = find_hidden(tape, from, batch);
+		hidden = find_behind_damage(tape, from, batch);
 	if (hidden)
 		ret = hidden > 0 ? go_on(tape, batch) : hidden;
 	if (ret > 0)
@@ -206,10 +207,10 @@ static int next_batch(struct chario_tape *tape, bool is_still, struct chario_hea
 	int ret = head->found ? chario_tape_next(tape, last, &found) : 0;
 
 	if (!ret && is_still) {
-		ret = chario_tape_pass_bad(tape, head->found ? last : NULL, &found);
+		ret = chario_tape_find_hidden(tape, head->found ? last : NULL, &found);
 		if (ret > 0)
 			count_torn(head, &found);
-		head->hidden = !ret && head->found && tape->hidden;
+		head->unread_rest = !ret && head->found && tape->unread_rest;
 	}
 	if (ret > 0) {
 		head->last = found;
@@ -317,7 +318,7 @@ static int find_head(struct chario_tape *tape, bool is_still, struct chario_pile
 	return count_missing(tape, newest, head);
 }
 
-uint64_t chario_tape_pass(struct chario_tape *tape, uint64_t *next)
+uint64_t chario_tape_skip_unreadable(struct chario_tape *tape, uint64_t *next)
 {
 	uint64_t from = *next, end = tape->ring ? from + tape->slots - 1 : tape->slots;
 	uint64_t unreadable = 0;

@@ -117,7 +117,7 @@ static int search_blocks(struct chario_tape *tape, uint64_t segment, uint32_t of
 	for (; !ret && offset < tape->segment_bytes; offset += CHARIO_DISK_BLOCK) {
 		ret = look_ahead(&ahead, offset, batch);
 		if (!ret && !ahead.is_read && last && segment == last->segment)
-			tape->hidden |= chario_tape_is_unreadable(tape, segment, offset);
+			tape->unread_rest |= chario_tape_is_unreadable(tape, segment, offset);
 		if (ret > 0)
 			ret = may_follow(last, batch);
 	}
@@ -155,7 +155,7 @@ static int is_overwritten(struct chario_tape *tape, const struct chario_disk_bat
 void chario_tape_forget_searched(struct chario_tape *tape)
 {
 	tape->searched = (struct chario_tape_place){ 0 };
-	tape->hidden = false;
+	tape->unread_rest = false;
 }
 
 static bool is_searched(const struct chario_tape *tape, const struct chario_disk_batch *last)
@@ -166,8 +166,8 @@ static bool is_searched(const struct chario_tape *tape, const struct chario_disk
 	       (!last || place->serial == last->serial);
 }
 
-int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batch *last,
-			 struct chario_disk_batch *batch)
+int chario_tape_find_hidden(struct chario_tape *tape, const struct chario_disk_batch *last,
+			    struct chario_disk_batch *batch)
 {
 	uint64_t next = last ? last->segment + 1 : 0;
 	int ret = 0;

@@ -38,8 +38,8 @@ struct chario_tape_place {
  * @doubtful: true if damage may hide segments from the usual search
  * @surveyed: true if all headers behind the head have been read because of that
  * @searched: the last place behind which a search met no batch that a bad one hides
- * @hidden: true if that search, or a later one of chario_tape_rest(), met a block that cannot be
- *	read in the rest of the segment
+ * @unread_rest: true if that search, or a later one of chario_tape_rest(), met a block that cannot
+ *	be read in the rest of the segment
  * @has_times: true if the header that was found last has times
  * @times: these times
  * @block: memory for one block
@@ -58,7 +58,7 @@ struct chario_tape {
 	bool doubtful;
 	bool surveyed;
 	struct chario_tape_place searched;
-	bool hidden;
+	bool unread_rest;
 	bool has_times;
 	struct chario_disk_times times;
 	struct chario_pool block;
@@ -115,7 +115,7 @@ struct chario_piece {
  * @torn: number of segments, from the newest with a good first header on, in which batches are
  *	bad before the last one, or this is not whole
  * @torn_end: number behind the last of these segments
- * @hidden: true if a batch may follow it in the segment that cannot be read
+ * @unread_rest: true if a batch may follow it in the segment that cannot be read
  * @ended: true if the last batch is whole and the recording was closed behind it
  * @last: header of the last batch in the newest segment
  * @next_sequence: number after that of the last whole record
@@ -131,7 +131,7 @@ struct chario_head {
 	bool found;
 	bool whole;
 	bool damaged;
-	bool hidden;
+	bool unread_rest;
 	bool ended;
 	struct chario_disk_batch last;
 	uint64_t next_sequence;
@@ -222,7 +222,7 @@ bool chario_head_is_closed(const struct chario_head *head, const struct chario_a
  * Go from the place behind the newest segment, *@next, behind those that cannot be read and
  * may hold newer ones.  Returns their number.
  */
-uint64_t chario_tape_pass(struct chario_tape *tape, uint64_t *next);
+uint64_t chario_tape_skip_unreadable(struct chario_tape *tape, uint64_t *next);
 
 /*
  * Read the header of the batch behind @last in its segment, of the same part.  Returns 1; 0 if
@@ -231,13 +231,16 @@ uint64_t chario_tape_pass(struct chario_tape *tape, uint64_t *next);
 int chario_tape_next(struct chario_tape *tape, const struct chario_disk_batch *last,
 		     struct chario_disk_batch *batch);
 
-/* Find that batch at any block of the rest of the segment, past bad ones.  Returns the same. */
+/*
+ * Find the batch behind @last at any block of the rest of its segment, past bad ones.  Returns the
+ * same.
+ */
 int chario_tape_rest(struct chario_tape *tape, const struct chario_disk_batch *last,
 		     struct chario_disk_batch *batch);
 
 /*
- * Find the first batch that may follow @last, or any if that is NULL, in a segment whose first header
- * is bad.  Returns the same; 0 if the first header is good.
+ * Find the first batch that may follow @last, or any if that is NULL, in a segment whose first
+ * header is bad.  Returns the same; 0 if the first header is good.
  */
 int chario_tape_inside(struct chario_tape *tape, uint64_t segment,
 		       const struct chario_disk_batch *last, struct chario_disk_batch *batch);
@@ -246,11 +249,11 @@ int chario_tape_inside(struct chario_tape *tape, uint64_t segment,
  * Find the first batch that a bad one hides, behind @last, or at the start of the recording if that
  * is NULL: in the rest of the segment, or in the next one, if its first header is bad.  No write
  * to these may be under way.  A place where there was none is not searched again, unless
- * chario_tape_forget_searched() says that a producer may have written behind it.  Returns the same as
- * chario_tape_next().
+ * chario_tape_forget_searched() says that a producer may have written behind it.  Returns the same
+ * as chario_tape_next().
  */
-int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batch *last,
-			 struct chario_disk_batch *batch);
+int chario_tape_find_hidden(struct chario_tape *tape, const struct chario_disk_batch *last,
+			    struct chario_disk_batch *batch);
 void chario_tape_forget_searched(struct chario_tape *tape);
 
 /*
