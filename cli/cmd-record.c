@@ -18,7 +18,7 @@ static int check_fit(const struct cli_record *record, uint64_t area_bytes)
 	struct chario_stream_options options = record->options;
 	struct chario_stream_fit fit = { 0 };
 
-	options.flags &= ~(CHARIO_STREAM_APPEND | CHARIO_STREAM_BEGIN);
+	options.flags &= ~CHARIO_STREAM_APPEND;
 	if (!record->sized || !cli_find_capacity(record->cli, area_bytes, &options, &fit))
 		return CLI_OK;
 	return fit.segment_bytes ? CLI_USAGE : CLI_FAILED;
@@ -101,6 +101,22 @@ static int fail_memory(const struct cli_record *record)
 				", or make segments (--segment) or records (--record) shorter");
 }
 
+/* A recording that is continued keeps its segments, and stays a ring or none. */
+static int fail_shape(const struct cli_record *record)
+{
+	if (!record->options.segment_bytes)
+		return cli_say(
+			record->cli,
+			"the recording in \"%s\" is no ring\nleave --ring away to go on with "
+			"it, or begin a new one with --force instead of --append",
+			record->name);
+	return cli_say(record->cli,
+		       "the recording in \"%s\" has segments of another length%s\n"
+		       "leave --segment away, and give --ring only if it is one",
+		       record->name,
+		       record->options.flags & CHARIO_STREAM_RING ? ", or is no ring" : "");
+}
+
 static int fail_stream(const struct cli_record *record, int err)
 {
 	if (err == -EEXIST)
@@ -123,11 +139,7 @@ static int fail_stream(const struct cli_record *record, int err)
 	if (err == -ENOMEM)
 		return fail_memory(record);
 	if (err == -EINVAL)
-		return cli_say(record->cli,
-			       "the recording in \"%s\" has segments of another length, or is "
-			       "%s a ring: leave --segment away, and --ring as it was",
-			       record->name,
-			       record->options.flags & CHARIO_STREAM_RING ? "not" : "already");
+		return fail_shape(record);
 	return cli_fail_area(record->cli, err, "cannot record to \"%s\"", record->name);
 }
 

@@ -33,7 +33,7 @@ static const struct own table[] = {
 	  "Take a larger size for a new area, or a smaller segment-bytes" },
 	{ CHARIO_GST_OPEN, EINVAL,
 	  "segment-bytes is a multiple of 4096 from 8192 to 134217728, buffers 2 to 64; with append, "
-	  "segment-bytes is 0 or what the recording has" },
+	  "segment-bytes is 0 or what the recording has, and ring=true only where it is a ring" },
 	{ CHARIO_GST_WRITE, ENOSPC,
 	  "Take a new area, with a larger size, or set ring=true to overwrite what is oldest" },
 };

@@ -67,8 +67,8 @@ static void tell_memory(ChariOSink *sink)
 }
 
 /*
- * Open the stream: only force overwrites something, only append continues a recording, of which
- * the first of a series has none.
+ * Open the stream: only force overwrites something, only append continues a recording, and begins
+ * one where there is none.
  */
 static int open_stream(ChariOSink *sink)
 {

@@ -170,8 +170,6 @@ class Recording:
         if newest + 1 >= self.nr_slots and not self.is_ring:
             return False
         before = list(self._batches_of(newest))[-1:] if newest >= 0 else []
-        if any(batch.flags & END for batch in before):
-            return False
         behind = next(self._batches_of(newest + 1), None)
         return behind is not None and all(
             behind.serial > batch.serial and (behind.part == batch.part or behind.durable > batch.records_before)

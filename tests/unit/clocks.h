@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clocks and naps of a test's own, to which the linker leads those of the library, so that no test
- * waits for a time nor depends on it; and records that have times.
+ * Clocks and naps of a test's own, to which the linker leads those of the library that meson.build
+ * says, so that no test waits for a time of these nor depends on it; and records that have times.
  */
 #ifndef CHARIO_CLOCKS_H
 #define CHARIO_CLOCKS_H
@@ -16,7 +16,7 @@ uint64_t __wrap_chario_sys_now(void);
 int64_t __wrap_chario_sys_deadline(int64_t timeout_ns);
 bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns);
 
-/* The clock that is set, the one that is not, and how long that did not count in a suspend. */
+/* The clock that is set, the one that is not, and the time asleep, which CLOCK_MONOTONIC does not count. */
 static int64_t clock_ns, boot_ns, asleep_ns;
 static unsigned int naps;
 

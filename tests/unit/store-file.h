@@ -48,7 +48,7 @@ static inline int let_finding_pass(const struct chario_finding *finding, void *d
 	return 0;
 }
 
-/* Whether nobody has a lock that excludes one of this file. */
+/* Whether nobody else has this byte locked. */
 static inline bool is_free(int fd, uint64_t byte)
 {
 	if (chario_lock_try(fd, byte, true))

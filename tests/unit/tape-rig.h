@@ -81,7 +81,7 @@ unsigned char *rig_place(uint64_t offset);
 /* Hold writes to the first bytes of the area back; none with 0. */
 void rig_hold(uint64_t bytes);
 
-/* Have the drive be unable to read a place of the area, until the disk is healed. */
+/* Have the drive be unable to read one place of the area, instead of any before, until healed. */
 void rig_spoil(uint64_t offset, uint64_t bytes);
 
 /* Whether the next record is this one, as it was written, and none is missing. */

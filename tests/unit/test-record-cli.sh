@@ -90,6 +90,10 @@ replays both cam
 records 0 cam --force --record 1000 --json
 has records 1000
 replays source cam
+records 1 cam --append --ring
+says 'is no ring' 'leave --ring away' '--force instead of --append'
+records 1 cam --append --segment 8k
+says 'has segments of another length' 'leave --segment away'
 records 1 cam --size 8M --append
 says 'has 32 MiB, not 8 MiB'
 records 0 new --append --size 4M

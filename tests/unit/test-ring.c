@@ -66,6 +66,15 @@ TEST(test_clean_append, "a ring that was closed each time is whole")
 	EQUAL(oldest(41), 44 - RIG_SLOTS);
 }
 
+TEST(test_no_ring, "a recording that is no ring does not become one")
+{
+	EQUAL(rig_open_as(0) ?: rig_close(), 0);
+	EQUAL(rig_open_as(CHARIO_STREAM_RING | CHARIO_STREAM_APPEND), -EINVAL);
+	EQUAL(rig_open_as(CHARIO_STREAM_APPEND) ?: rig_close(), 0);
+	EQUAL(rig_open_as(CHARIO_STREAM_RING) ?: rig_close(), 0);
+	EQUAL(rig_open_as(CHARIO_STREAM_RING | CHARIO_STREAM_APPEND), 0);
+}
+
 /* A cut takes what was being overwritten, an eighth at most. */
 TEST(test_cut, "a power cut takes an eighth of a ring")
 {

@@ -252,171 +252,29 @@ TEST(test_hidden, "no damage hides what is behind it, from readers or who goes o
 	}
 }
 
-#define LONG_SEGMENT 32768U
-#define IN_LONG      (LONG_SEGMENT / 4096U)
-#define LAST_BATCHES 6U
-
-/**
- * struct bad - bad batches of one record each in the newest segment, which has six
- * @mask: a bit for each that is bad
- * @next: number of the next record behind the last whole one, in the segment
- * @missing: number of missing records before that one
+/*
+ * The times of what cannot be read are not known, so those of the next part are a run of their own,
+ * whether blocks of the last batch cannot be read, or all behind it, which the table knows of.
  */
-struct bad {
-	unsigned int mask;
-	uint64_t next;
-	uint64_t missing;
-};
-
-/* What nothing whole follows may never have been written. */
-static const struct bad bads[] = {
-	{ 0x04, 6, 1 }, { 0x1c, 6, 3 }, { 0x01, 6, 1 }, { 0x15, 6, 3 }, { 0x20, 5, 0 },
-	{ 0x24, 5, 1 }, { 0x30, 4, 0 }, { 0x1f, 6, 5 }, { 0x3f, 0, 0 },
-};
-
-/* How batches are bad, and what the recording is. */
-#define BY_A_BIT    1U
-#define CLOSED      2U
-#define NOT_FLUSHED 4U
-
-/* Spoil batches of a segment; where none was flushed, no header tells that any is durable. */
-static void spoil_batches(const struct bad *bad, uint64_t slot, unsigned int how)
-{
-	unsigned char *place = rig.disk->image + lab_area_offset(rig.store) + slot * LONG_SEGMENT;
-	const uint64_t before = ((struct chario_disk_batch *)(void *)place)->records;
-
-	for (unsigned int i = 0; i < IN_LONG; i++, place += 4096) {
-		struct chario_disk_batch *batch = (void *)place;
-
-		if (how & NOT_FLUSHED && i < LAST_BATCHES) {
-			batch->durable_records = before;
-			chario_disk_batch_sign(batch);
-		}
-		if (bad->mask & 1U << i && how & BY_A_BIT)
-			place[40] ^= 1;
-		else if (bad->mask & 1U << i)
-			memset(place, 0, 4096);
-	}
-}
-
-/* Read all from a record on, each once, and judge what is missing. */
-static void expect(uint64_t from, uint64_t next, uint64_t missing, unsigned int how)
-{
-	uint64_t are_missing = 0, lost, undurable;
-	struct chario_recording recording;
-	int err;
-
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
-	EQUAL(recording.next_record, next);
-	while (!(err = rig_next())) {
-		CHECK(lab_is(rig.record.memory, rig.record.bytes, rig.record.sequence));
-		EQUAL(rig.record.sequence, from + rig.record.missing);
-		are_missing += rig.record.missing;
-		from = rig.record.sequence + 1;
-	}
-	are_missing += err == -ENODATA ? rig.record.missing : 0;
-	EQUAL(are_missing, missing);
-	EQUAL(from + (err == -ENODATA ? rig.record.missing : 0), next);
-	EQUAL(chario_reader_count_missing(rig.reader, &lost, &undurable), 0);
-	EQUAL(lost, 0);
-	EQUAL(undurable, how & NOT_FLUSHED ? missing : 0);
-	rig_close_reader();
-}
-
-/* Record @segments and six batches of one record, and spoil some of these. */
-static void lose_batches(const struct bad *bad, uint64_t segments, unsigned int flags,
-			 unsigned int how)
-{
-	const uint64_t slots = RIG_BYTES / LONG_SEGMENT, begun = segments * IN_LONG;
-	const uint64_t first = segments < slots ? 0 : begun - (slots - 1) * IN_LONG;
-	struct chario_stream_options options = rig_small;
-	uint64_t next = begun + bad->next, missing = bad->missing;
-
-	options.segment_bytes = LONG_SEGMENT;
-	options.flags = flags;
-	EQUAL(rig_open(&options), 0);
-	for (uint64_t i = 0; i < begun + LAST_BATCHES; i++)
-		EQUAL(rig_record(i, i + 1, RECORD_BYTES) ?: rig_wait(), 0);
-	if (how & CLOSED)
-		EQUAL(rig_close(), 0);
-	else
-		stop_without_end();
-	spoil_batches(bad, segments % slots, how);
-	if (how & CLOSED) {
-		missing = (uint64_t)__builtin_popcount(bad->mask);
-		next = begun + LAST_BATCHES;
-	} else {
-		expect(first, next, missing, how);
-	}
-	options.flags = CHARIO_STREAM_EXCL;
-	EQUAL(rig_open(&options), next ? -EEXIST : 0);
-	if (!next)
-		return;
-	options.flags = CHARIO_STREAM_APPEND;
-	EQUAL(rig_open(&options), 0);
-	EQUAL(rig.stream->sequence, next);
-	EQUAL(rig_record(next, next + 1, RECORD_BYTES), 0);
-	stop_without_end();
-	/* A ring loses its oldest segment to a new one. */
-	expect(first && (bad->next || how & CLOSED) ? first + IN_LONG : first, next + 1, missing,
-	       how);
-}
-
-TEST(test_bad_batches, "a bad batch hides none behind it, from readers or who goes on")
-{
-	const unsigned int nr = sizeof(bads) / sizeof(bads[0]);
-
-	for (unsigned int i = 0; i < nr * 4 * 6 && !tap_failed; i++) {
-		const uint64_t segments = (const uint64_t[]){ 0, 2, 2, 11 }[i / nr % 4];
-		unsigned int flags = i / nr % 4 < 2 ? 0 : CHARIO_STREAM_RING;
-		unsigned int how = i / nr / 4;
-
-		lose_batches(&bads[i % nr], segments, flags, how);
-		if (tap_failed)
-			printf("# batches %#x, %llu segments, how %u\n", bads[i % nr].mask,
-			       (unsigned long long)segments, how);
-		rig_end();
-		rig_begin_usual();
-	}
-}
-
-/* A record that was cut off began behind lost ones: the next part gives their numbers again. */
-TEST(test_numbers_again, "missing records are judged whose numbers were those of lost ones")
-{
-	const struct bad bad = { 0x03, 6, 2 };
-	struct chario_stream_options options = rig_small;
-
-	options.segment_bytes = LONG_SEGMENT;
-	EQUAL(rig_open(&options), 0);
-	EQUAL(rig_record(0, 3, RECORD_BYTES), 0);
-	EQUAL(chario_stream_lose(rig.stream, 2, 2), 0);
-	EQUAL(rig_record(5, 6, LONG_SEGMENT), 0);
-	stop_without_end();
-	memset(rig.disk->image + lab_area_offset(rig.store) + 4096, 0, 2 * LONG_SEGMENT - 4096);
-	options.flags = CHARIO_STREAM_APPEND;
-	EQUAL(rig_open(&options), 0);
-	for (uint64_t i = 3; i < bad.next; i++)
-		EQUAL(rig_record(i, i + 1, RECORD_BYTES) ?: rig_wait(), 0);
-	stop_without_end();
-	spoil_batches(&bad, 1, NOT_FLUSHED);
-	expect(0, bad.next, bad.missing, NOT_FLUSHED);
-}
-
-/* The times of what cannot be read are not known, so those of the next part are a run of their own. */
-TEST(test_times, "times are found beside those that could not be read")
+static void find_times(bool is_closed)
 {
 	static const uint64_t seconds[] = { 1, 3600, 10 };
-	static const uint64_t counts[] = { IN_BLOCK, IN_SEGMENT, 4 * IN_SEGMENT };
+	const uint64_t counts[] = { IN_BLOCK, IN_SEGMENT, (is_closed ? 24 : 4) * IN_SEGMENT };
 	struct chario_stream_options options = rig_small;
 	char memory[RECORD_BYTES];
 
 	lab_fill(memory, sizeof(memory), 0);
+	options.segment_bytes = is_closed ? 4 * RIG_SEGMENT : RIG_SEGMENT;
 	EQUAL(rig_open(&options), 0);
 	for (uint64_t i = 0, kind = 0; i < counts[2]; i++) {
+		if (i == IN_BLOCK && is_closed)
+			EQUAL(rig_wait(), 0);
 		if (i == IN_SEGMENT) {
-			stop_without_end();
-			spoil(0, 1);
+			if (is_closed)
+				EQUAL(rig_close(), 0);
+			else
+				stop_without_end();
+			rig_spoil(4096, options.segment_bytes - 4096);
 			options.flags = CHARIO_STREAM_APPEND;
 			EQUAL(rig_open(&options), 0);
 		}
@@ -431,6 +289,14 @@ TEST(test_times, "times are found beside those that could not be read")
 	EQUAL(chario_reader_seek_time(rig.reader, seconds[1] * 1000000000), 0);
 	EQUAL(rig_next(), 0);
 	EQUAL(rig.record.time_ns, seconds[1] * 1000000000 + IN_BLOCK);
+}
+
+TEST(test_times, "times are found beside those that could not be read")
+{
+	find_times(false);
+	rig_end();
+	rig_begin_usual();
+	find_times(true);
 }
 
 /* The table may say anything of the end. */

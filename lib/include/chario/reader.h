@@ -64,9 +64,11 @@ struct chario_record {
  *	durable at its last write
  * @lost_records: number of records that the producer lost
  * @lost_bytes: bytes of data in the lost records, without those lost when the area was full
- * @torn_segments: number of segments near the head that a power cut left incomplete or
- *	that are being written: those missing, and the newest if it is not whole
- * @reads: number of reads of the disk that the search for the head took
+ * @torn_segments: number of segments near the head that a power cut left incomplete, that are
+ *	damaged, or that are being written: those whose first header is missing; of the newest
+ *	that has one, and those behind it, those with a bad batch before the last one; and that of
+ *	the last batch if it is not whole
+ * @reads: number of reads of the disk that the search for the head took, of 256 KiB at most
  * @missing_records: number of records that the recording had when it was closed and
  *	has no more, because its end is damaged
  * @missing_bytes: bytes of data in the missing records
@@ -135,8 +137,9 @@ void chario_reader_close(struct chario_reader *reader);
  *
  * The call searches for the head: it reads as many headers as the logarithm of the number
  * of segments, and those of the segments that may have been in flight; if there is damage
- * near the head, once all that may lie behind it; and if the recording was neither closed nor is
- * being made, the blocks of a segment behind the last batch.
+ * near the head, once all that may lie behind it; and if the recording is not being made, all of
+ * the segment behind the last batch, and the rest of its segment if it was not closed, 256 KiB at a
+ * time.
  *
  * Context: may sleep.
  * Return: 0; -EINVAL when @size is smaller than the first version of the struct;

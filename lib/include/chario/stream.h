@@ -42,10 +42,13 @@ struct chario_stream;
 #define CHARIO_STREAM_NO_CRC (1U << 2) /* leave out the checksum of records */
 #define CHARIO_STREAM_DENSE  (1U << 3) /* rooms of less than 4096 bytes begin at multiples of 8 */
 
-/* Without CHARIO_STREAM_APPEND: fail if the area has anything to lose, like O_EXCL. */
+/* Where a recording begins: fail if the area has anything to lose, like O_EXCL. */
 #define CHARIO_STREAM_EXCL (1U << 4)
 
-/* With CHARIO_STREAM_APPEND: begin a recording if the area has none, like O_CREAT. */
+/*
+ * With CHARIO_STREAM_APPEND: begin a recording if the area has none; what else the area holds is lost
+ * then, unless CHARIO_STREAM_EXCL is set.
+ */
 #define CHARIO_STREAM_BEGIN (1U << 5)
 
 /*
@@ -235,26 +238,29 @@ struct chario_stream_room {
  * @options: options, or NULL for the defaults
  * @stream: the new stream; the caller gives it to chario_stream_close()
  *
- * The old content of the area is lost, unless CHARIO_STREAM_APPEND is set: then the head is
- * found, and the recording continues after its last whole record.  CHARIO_STREAM_BEGIN beside
- * it begins a recording if the area has none to continue, as the first of a series of calls
- * does.  Where a recording begins, with CHARIO_STREAM_EXCL the call fails instead if the area has a recording with records, or one that cannot be read, or
- * a file that chario_copy_in() puts or has put there.  It looks while it holds the area's lock: if two programs
- * begin at once, one of them gets -EBUSY or -EEXIST.  The call changes the table once, or not at
- * all where it continues a recording.  It allocates all memory that recording needs.  If
- * RLIMIT_MEMLOCK does not allow the usual buffers, it chooses fewer and, in a new recording,
- * shorter ones, of 64 KiB at least, unless the options have their number or length.
+ * Where a recording begins, the old content of the area is lost.  With CHARIO_STREAM_APPEND
+ * the head of the recording in the area is found, and it continues after its last whole
+ * record; with CHARIO_STREAM_BEGIN beside that, a recording begins if the area has none, as
+ * for the first of a series of calls.  With CHARIO_STREAM_EXCL the call fails where it would
+ * begin one and the area has a recording with records, or one that cannot be read, or a file
+ * that chario_copy_in() puts or has put there.  It looks while it holds the area's lock: if
+ * two programs begin at once, one of them gets -EBUSY or -EEXIST.  The call changes the table
+ * once, or not at all where it continues a recording.  It allocates all memory that recording
+ * needs.  If RLIMIT_MEMLOCK does not allow the usual buffers, it chooses fewer and, in a new
+ * recording, shorter ones, of 64 KiB at least, unless the options have their number or length.
  *
  * Context: may sleep.  A stream is for one producer thread; other threads may call
  * chario_stream_service(), chario_stream_get_status(), chario_stream_wait() and
  * chario_stream_lose() at the same time.
  * Return: 0; -ENOENT if there is no such area; -ENOSPC if it is shorter than two segments;
- * -ENODATA with APPEND and without BEGIN if it has no recording; with EXCL -EEXIST if it has records, and
- * -EALREADY if it has a file, or a part of one; -EINVAL if an option is out of its range,
- * or BEGIN is there without APPEND; -EBUSY if a move of the area was interrupted, which chario_store_defrag() completes;
- * -EOPNOTSUPP if the logical block of the disk is longer than 4096; -EUCLEAN if the table
- * has impossible values; -ENOMEM, also if RLIMIT_MEMLOCK does not allow two buffers; and
- * the errors of chario_area_open().
+ * -ENODATA with APPEND and without BEGIN if it has no recording; with EXCL, where a recording
+ * would begin, -EEXIST if it has records, and -EALREADY if it has a file, or a part of one;
+ * -EINVAL if an option is out of its range, BEGIN is there without APPEND, or the recording
+ * that is to be continued has segments of another length than the options, or is no ring
+ * although RING is set; -EBUSY if a move of the area was interrupted, which
+ * chario_store_defrag() completes; -EOPNOTSUPP if the logical block of the disk is longer than
+ * 4096; -EUCLEAN if the table has impossible values; -ENOMEM, also if RLIMIT_MEMLOCK does not
+ * allow two buffers; and the errors of chario_area_open().
  */
 int chario_stream_open(struct chario_store *store, const char *name,
 		       const struct chario_stream_options *options, struct chario_stream **stream);

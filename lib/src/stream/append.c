@@ -36,12 +36,12 @@ static void skip_to(struct chario_stream *stream, struct chario_head *head, uint
  * Where nothing tells these, as many are left out as fit.  Nothing tells their times, either, so a
  * new run begins.
  */
-static void pass_damage(struct chario_stream *stream, const struct store_end *end,
+static void skip_damage(struct chario_stream *stream, const struct store_end *end,
 			struct chario_head *head)
 {
 	struct chario_tape *tape = &stream->tape;
 	uint64_t next = head->found ? head->last.segment + 1 : 0;
-	uint64_t unreadable = head->hidden;
+	uint64_t unreadable = head->unread_rest;
 
 	if (head->damaged) {
 		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence);
@@ -58,12 +58,15 @@ static void pass_damage(struct chario_stream *stream, const struct store_end *en
 			head->position = end->bytes;
 		}
 	}
-	unreadable += chario_tape_pass(tape, &next);
+	unreadable += chario_tape_skip_unreadable(tape, &next);
 	head->turns |= head->damaged || unreadable;
 	/* The end of a ring is removed from the table before anything is written behind it. */
 	if (unreadable && !(tape->ring && end->time_ns))
 		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence) +
 				      unreadable * (tape->segment_bytes / RECORD_MIN);
+	/* Readers see from the serial numbers that batches are left out. */
+	if (head->unread_rest)
+		head->last.serial += tape->segment_bytes / CHARIO_DISK_BLOCK;
 	skip_to(stream, head, next);
 }
 
@@ -92,7 +95,7 @@ int chario_stream_find_end(struct chario_stream *stream, const struct chario_are
 		return err;
 	stream->after_end = chario_head_is_closed(&head, entry);
 	stream->status.lost_records = chario_lost_before_head(&head, &entry->end);
-	pass_damage(stream, &entry->end, &head);
+	skip_damage(stream, &entry->end, &head);
 	if (!head.found)
 		return 0;
 	/* The last batch of a closed recording is often empty and tells no time: a new run begins. */

@@ -31,7 +31,7 @@ void chario_gap_settle(struct chario_gap *gap, uint64_t durable)
 void chario_gaps_reset(struct chario_gaps *gaps)
 {
 	free(gaps->list);
-	*gaps = (struct chario_gaps){ .worn_end = gaps->worn_end };
+	*gaps = (struct chario_gaps){ .worn_end = gaps->worn_end, .nr_hidden = gaps->nr_hidden };
 }
 
 /* Without memory a gap counts as one of durable records, which is the safe side. */
@@ -61,8 +61,7 @@ void chario_gaps_settle(struct chario_gaps *gaps, uint64_t durable)
 		struct chario_gap gap = gaps->list[i];
 
 		chario_gap_settle(&gap, gaps->durable);
-		/* A bad batch may have hidden the newest segment so far: see chario_tape_pass_bad(). */
-		if (gap.undurable || gap.segment <= gaps->worn_end)
+		if (gap.undurable || gap.segment < gaps->worn_end + gaps->nr_hidden)
 			gaps->list[kept++] = gap;
 		else if (i < gaps->nr_sure)
 			sure--;

@@ -33,7 +33,10 @@ struct chario_gap {
  * @durable: largest number of durable records that any batch of the present part tells
  * @worn_end: number behind the last segment of a ring that an interrupted program may have
  *	begun to overwrite, if the recording was not closed; 0 if there is none
- * @torn_end: the same for programs before the last one
+ * @torn_end: number behind the last segment that counts as torn although the recording was
+ *	closed: by a part before the last one, or left out because it is not trusted
+ * @nr_hidden: number of segments by which @worn_end may still rise, because bad batches have hidden
+ *	the newest segments
  */
 struct chario_gaps {
 	struct chario_gap *list;
@@ -44,6 +47,7 @@ struct chario_gaps {
 	uint64_t durable;
 	uint64_t worn_end;
 	uint64_t torn_end;
+	uint64_t nr_hidden;
 };
 
 /* Returns a gap of so many records, up to a number of them, of which nothing tells yet. */
@@ -52,7 +56,7 @@ struct chario_gap chario_gap_of(uint64_t segment, uint64_t to, uint64_t records)
 /* Leave out of a gap what was durable. */
 void chario_gap_settle(struct chario_gap *gap, uint64_t durable);
 
-/* Forget all gaps, and all but the segments of the ring that may be being overwritten. */
+/* Forget all but @worn_end and @nr_hidden. */
 void chario_gaps_reset(struct chario_gaps *gaps);
 
 /* Add a gap, if it has any numbers. */

@@ -25,13 +25,13 @@
 #include "stream/lost.h"
 
 /**
- * enum gaps - the gaps that a batch can have
+ * enum gap_kind - the gaps that a batch can have
  * @GAP_MIDDLE: the record that began before the batch
  * @GAP_INNER: records before the last one that was read
  * @GAP_TAIL: records behind that, or all others if none was read
  * @NR_GAPS: number of these
  */
-enum gaps {
+enum gap_kind {
 	GAP_MIDDLE,
 	GAP_INNER,
 	GAP_TAIL,
@@ -47,9 +47,11 @@ void chario_losses_reset(struct chario_losses *losses)
 	};
 }
 
-void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap)
+void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap,
+			      uint64_t window)
 {
 	losses->gaps.worn_end = newest + 1 > lap ? newest + 1 - lap : 0;
+	losses->gaps.nr_hidden = window;
 }
 
 static bool begins_in_middle(const struct chario_disk_batch *batch)
@@ -272,7 +274,7 @@ uint64_t chario_losses_count_lost(const struct chario_losses *losses, const stru
 }
 
 /* Returns whether a gap in the present batch lies before a record that has been read. */
-static bool is_sure(const struct chario_losses *losses, enum gaps kind)
+static bool is_sure(const struct chario_losses *losses, enum gap_kind kind)
 {
 	return losses->end == CHARIO_LOSSES_ENDED || (losses->batch.given && kind < GAP_TAIL);
 }
@@ -332,7 +334,7 @@ static void leave_batch(struct chario_losses *losses, const struct chario_disk_b
 	} else {
 		behind = find_gap_before(&last->header, batch);
 	}
-	for (enum gaps i = 0; i < NR_GAPS; i++) {
+	for (enum gap_kind i = 0; i < NR_GAPS; i++) {
 		chario_gaps_add(&losses->gaps, &gaps[i]);
 		if (is_sure(losses, i))
 			losses->gaps.nr_sure = losses->gaps.nr;
@@ -348,8 +350,8 @@ static bool is_same(const struct chario_disk_batch *last, const struct chario_di
 	       last->part == batch->part;
 }
 
-void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_batch *batch,
-			bool is_whole, bool is_joined, uint64_t lap)
+void chario_losses_go_to(struct chario_losses *losses, const struct chario_disk_batch *batch,
+			 bool from_start, bool is_joined, uint64_t lap)
 {
 	static const struct chario_disk_batch none;
 	const struct chario_disk_batch *last = &losses->batch.header;
@@ -359,7 +361,7 @@ void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_b
 		return;
 	if (has_begun(losses)) {
 		leave_batch(losses, batch, lap);
-	} else if (is_whole) {
+	} else if (from_start) {
 		struct chario_gap gap = find_gap_before(&none, batch);
 
 		chario_gaps_add(&losses->gaps, &gap);
@@ -385,6 +387,7 @@ void chario_losses_start(struct chario_losses *losses, uint64_t sequence)
 
 	losses->gaps.nr = 0;
 	losses->gaps.nr_past = 0;
+	losses->gaps.nr_sure = 0;
 	batch->given = 0;
 	batch->is_middle_given = true;
 	batch->start = sequence;
@@ -432,7 +435,7 @@ uint64_t chario_losses_count_undurable(const struct chario_losses *losses, bool 
 	if (!has_begun(losses))
 		return 0;
 	find_gaps_in(&losses->batch, last);
-	for (enum gaps i = 0; i < NR_GAPS; i++)
+	for (enum gap_kind i = 0; i < NR_GAPS; i++)
 		if (is_sure(losses, i))
 			numbers += chario_gaps_judge(&losses->gaps, &last[i], is_closed);
 	return numbers;

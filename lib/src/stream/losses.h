@@ -76,16 +76,20 @@ struct chario_losses {
 /* Begin anew, at no batch of the same recording. */
 void chario_losses_reset(struct chario_losses *losses);
 
-/* Take note of the newest segment of a ring; @lap is that of chario_tape_lap(). */
-void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap);
+/*
+ * Take note of the newest segment of a ring that is known; @lap is that of chario_tape_lap().  A
+ * power cut can take the first headers of a window, and so hide that many newer ones.
+ */
+void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap,
+			      uint64_t window);
 
 /*
- * Go on to a batch; @is_whole says that the recording begins with it or a gap before it,
+ * Go on to a batch; @from_start says that the recording begins with it or a gap before it,
  * @is_joined that all of its first record that lies before it has been read.  @lap is that of
  * chario_tape_lap().
  */
-void chario_losses_pass(struct chario_losses *losses, const struct chario_disk_batch *batch,
-			bool is_whole, bool is_joined, uint64_t lap);
+void chario_losses_go_to(struct chario_losses *losses, const struct chario_disk_batch *batch,
+			 bool from_start, bool is_joined, uint64_t lap);
 
 /* Forget all records before one of the present batch, from which on missing ones count. */
 void chario_losses_start(struct chario_losses *losses, uint64_t sequence);

@@ -241,13 +241,15 @@ static int plan_append(struct chario_stream *stream, const struct chario_area_st
 
 	if (options->segment_bytes && options->segment_bytes != entry->segment_bytes)
 		return -EINVAL;
+	if (options->flags & CHARIO_STREAM_RING && !entry->ring)
+		return -EINVAL;
 	options->segment_bytes = entry->segment_bytes;
 	return 0;
 }
 
 /*
  * Plan what is to be done with the area: *@append is set if its recording is continued.  Nobody
- * else begins one there as long as it is open.
+ * else begins one there as long as the area is open.
  */
 static int plan(struct chario_stream *stream, struct chario_area_stream *entry, bool *append)
 {
@@ -271,7 +273,7 @@ static int plan(struct chario_stream *stream, struct chario_area_stream *entry, 
 /* Change the table last: if anything fails before, the old recording stays. */
 static int set_up(struct chario_stream *stream, struct chario_store *store, const char *name)
 {
-	struct chario_area_stream entry;
+	struct chario_area_stream entry = { 0 };
 	bool append;
 	int err = chario_area_open(store, name, O_RDWR, &stream->area);
 

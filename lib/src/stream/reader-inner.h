@@ -70,6 +70,7 @@ struct chario_reader_clock {
  * @looks: number of looks since the window was read
  * @noted: number behind the segment for which the newest one was looked up last
  * @end: number behind the last record, at the end of a recording that was ended
+ * @ended_ns: time of the end in the table, when the place was last behind all batches
  * @clock: clock of the record that began last
  * @losses: records that are missing and were not durable
  * @has_left: true if @left is known
@@ -97,6 +98,7 @@ struct chario_reader {
 	uint32_t looks;
 	uint64_t noted;
 	uint64_t end;
+	uint64_t ended_ns;
 	struct chario_reader_clock clock;
 	struct chario_losses losses;
 	bool has_left;
@@ -140,8 +142,23 @@ int chario_reader_check_session(struct chario_reader *reader);
  */
 int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk_batch *batch);
 
-/* Go before a segment with this first header.  Returns 1 or the results of chario_tape_load(). */
+/* Go to the beginning of a batch.  Returns 1 or the results of chario_tape_load(). */
 int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_batch *batch);
+
+/*
+ * Returns whether a batch that bad ones hide comes before @batch, the next one that was found
+ * without looking for it.  If that belongs to a part that did not know of the hidden batch, it gives
+ * the same numbers again, and counts.
+ */
+bool chario_reader_is_before(const struct chario_disk_batch *hidden,
+			     const struct chario_disk_batch *batch);
+
+/*
+ * Find the oldest batch of a recording up to the newest segment, which a bad one may hide at the
+ * start.  Returns 1, 0 if there is none, or a negative errno.
+ */
+int chario_reader_oldest(struct chario_reader *reader, uint64_t newest,
+			 struct chario_disk_batch *batch);
 
 /* Returns the number of the first record that begins in a batch. */
 uint64_t chario_reader_first_record(const struct chario_disk_batch *batch);

@@ -11,12 +11,12 @@ static bool goes_on(const struct chario_disk_batch *last, const struct chario_di
 }
 
 /* Go from the last batch to another, whole or not. */
-static void pass(struct chario_reader *reader, const struct chario_disk_batch *batch)
+static void go_to(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
 	if (!goes_on(&reader->last, batch))
 		reader->done_bytes = 0;
-	chario_losses_pass(&reader->losses, batch, reader->has_expected && !reader->expected,
-			   reader->done_bytes, chario_tape_lap(&reader->tape));
+	chario_losses_go_to(&reader->losses, batch, reader->has_expected && !reader->expected,
+			    reader->done_bytes, chario_tape_lap(&reader->tape));
 	reader->last = *batch;
 	reader->fresh = false;
 	reader->looks = 0;
@@ -33,7 +33,7 @@ int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_b
 	}
 	if (ret != 1)
 		return ret;
-	pass(reader, batch);
+	go_to(reader, batch);
 	reader->loaded = true;
 	reader->settled = false;
 	return 1;
@@ -72,7 +72,8 @@ void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest)
 	const struct chario_tape *tape = &reader->tape;
 
 	if (tape->ring)
-		chario_losses_set_newest(&reader->losses, newest, chario_tape_lap(tape));
+		chario_losses_set_newest(&reader->losses, newest, chario_tape_lap(tape),
+					 tape->window);
 }
 
 /*
@@ -256,22 +257,48 @@ static bool may_hide(const struct chario_reader *reader, bool live,
 }
 
 /*
+ * A producer that came and went between two looks may have written behind the last batch, and bad
+ * batches hide that; the table tells, unless it was killed.
+ */
+static int note_end(struct chario_reader *reader)
+{
+	struct chario_area_stream entry;
+	int err = chario_area_get_stream(reader->area, &entry);
+
+	if (err)
+		return err == -ENODATA ? -ESTALE : err;
+	if (entry.end.time_ns != reader->ended_ns)
+		chario_tape_forget_searched(&reader->tape);
+	reader->ended_ns = entry.end.time_ns;
+	return 0;
+}
+
+bool chario_reader_is_before(const struct chario_disk_batch *hidden,
+			     const struct chario_disk_batch *batch)
+{
+	return hidden->next_sequence <= batch->sequence;
+}
+
+/*
  * Find the next batch, or one before it that bad ones hide.  At the end, where a producer may have
  * come meanwhile, what is not there may still come.
  */
-static int find_whole(struct chario_reader *reader, bool live, struct chario_disk_batch *batch)
+static int find_next_or_hidden(struct chario_reader *reader, bool live,
+			       struct chario_disk_batch *batch)
 {
 	const struct chario_disk_batch *last = reader->fresh ? NULL : &reader->last;
 	struct chario_disk_batch hidden;
-	int found = find_next(reader, live, batch), ret;
+	int found = find_next(reader, live, batch), ret = 0;
 
 	if (found < 0 || !may_hide(reader, live, found ? batch : NULL))
 		return found;
-	ret = chario_tape_pass_bad(&reader->tape, last, &hidden);
+	if (!found)
+		ret = note_end(reader);
+	if (!ret)
+		ret = chario_tape_find_hidden(&reader->tape, last, &hidden);
 	if (ret <= 0)
 		return ret ? ret : found;
-	/* A part that gives the numbers of these batches again did not know of them. */
-	if (found && (hidden.serial >= batch->serial || hidden.sequence > batch->sequence))
+	if (found && !chario_reader_is_before(&hidden, batch))
 		return found;
 	if (!found && chario_area_has_writer(reader->area))
 		return 0;
@@ -328,7 +355,7 @@ static int leave_out(struct chario_reader *reader, const struct chario_disk_batc
 
 	if (ret != 1)
 		return ret;
-	pass(reader, batch);
+	go_to(reader, batch);
 	reader->done_bytes = 0;
 	return 1;
 }
@@ -339,7 +366,7 @@ static int go_on(struct chario_reader *reader, bool live)
 	int ret;
 
 	reader->loaded = false;
-	while ((ret = find_whole(reader, live, &batch)) == 1) {
+	while ((ret = find_next_or_hidden(reader, live, &batch)) == 1) {
 		ret = chario_reader_enter(reader, &batch);
 		if (ret)
 			return ret;
@@ -356,8 +383,9 @@ int chario_reader_go_on(struct chario_reader *reader)
 	bool live = chario_area_has_writer(reader->area);
 	int ret;
 
+	/* A producer may write behind the last batch. */
 	if (live)
-		reader->tape.passed = 0;
+		chario_tape_forget_searched(&reader->tape);
 	ret = go_on(reader, live);
 	if (ret || live || reader->tape.surveyed)
 		return ret;

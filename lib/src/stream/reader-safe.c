@@ -32,7 +32,8 @@ static int is_last_lap(struct chario_reader *reader, const struct chario_disk_ba
 	err = chario_tape_head(&reader->tape, true, &head);
 	if (!err)
 		err = chario_area_get_stream(reader->area, &entry);
-	if (err)
+	/* A producer that has come meanwhile may be overwriting what the search has found. */
+	if (err || chario_area_has_writer(reader->area))
 		return err;
 	return chario_head_is_left(&head, &entry) &&
 	       head.last.segment < batch->segment + reader->tape.slots &&

@@ -16,6 +16,24 @@ uint64_t chario_reader_first_record(const struct chario_disk_batch *oldest)
 	return oldest->sequence + (oldest->flags & CHARIO_DISK_BATCH_MIDDLE ? 1 : 0);
 }
 
+int chario_reader_oldest(struct chario_reader *reader, uint64_t newest,
+			 struct chario_disk_batch *batch)
+{
+	struct chario_tape *tape = &reader->tape;
+	int found = chario_tape_oldest(tape, newest, batch), ret;
+	struct chario_disk_batch hidden;
+
+	if (found < 0 || newest >= tape->slots || (found && !batch->segment))
+		return found;
+	ret = chario_reader_is_final(reader, 0);
+	if (ret > 0)
+		ret = chario_tape_inside(tape, 0, NULL, &hidden);
+	if (ret <= 0 || (found && !chario_reader_is_before(&hidden, batch)))
+		return ret < 0 ? ret : found;
+	*batch = hidden;
+	return 1;
+}
+
 static void fill(const struct chario_tape *tape, const struct chario_head *head,
 		 const struct chario_disk_batch *oldest, struct chario_recording *recording)
 {
@@ -30,7 +48,7 @@ static void fill(const struct chario_tape *tape, const struct chario_head *head,
 	recording->durable_records = last->durable_records;
 	recording->lost_bytes = last->lost_bytes;
 	recording->lost_before = last->segment < tape->slots ? 0 : chario_lost_before_batch(oldest);
-	recording->torn_segments = head->missing + (head->torn || !head->whole);
+	recording->torn_segments = head->missing + head->torn;
 }
 
 /* Read the end from the table; the recording may have been continued since. */
@@ -55,6 +73,25 @@ static int fill_end(struct chario_reader *reader, const struct chario_head *head
 	return 0;
 }
 
+/*
+ * Find the head.  Bad batches are passed only if there is no producer, nor has one come meanwhile:
+ * *@live tells which.
+ */
+static int find_head(struct chario_reader *reader, bool *live, struct chario_head *head)
+{
+	int err = 0;
+
+	*live = chario_area_has_writer(reader->area);
+	if (!*live) {
+		chario_tape_forget_searched(&reader->tape);
+		err = chario_tape_head(&reader->tape, true, head);
+		*live = chario_area_has_writer(reader->area);
+		if (err || !*live)
+			return err;
+	}
+	return chario_tape_head(&reader->tape, false, head);
+}
+
 int chario_reader_get_recording(struct chario_reader *reader, struct chario_recording *recording,
 				size_t size)
 {
@@ -64,19 +101,20 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 		.ring = tape->ring,
 		.segment_bytes = tape->segment_bytes,
 		.session = tape->session,
-		.live = chario_area_has_writer(reader->area),
 	};
 	uint32_t reads = tape->reads;
 	struct chario_disk_batch oldest;
 	uint64_t next = 0;
 	struct chario_head head;
-	int ret = chario_tape_head(&reader->tape, !all.live, &head);
+	bool live;
+	int ret = find_head(reader, &live, &head);
 
 	if (ret)
 		return ret;
+	all.live = live;
 	all.reads = tape->reads - reads;
 	if (head.found) {
-		ret = chario_tape_oldest(tape, head.last.segment, &oldest);
+		ret = chario_reader_oldest(reader, head.last.segment, &oldest);
 		if (ret < 0)
 			return ret;
 		fill(tape, &head, ret ? &oldest : &head.last, &all);
@@ -87,7 +125,8 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 			all.first_time_ns = 0;
 		next = head.last.segment + 1;
 	}
-	all.unreadable_segments = chario_tape_pass(tape, &next) + (head.damaged || head.hidden);
+	all.unreadable_segments =
+		chario_tape_skip_unreadable(tape, &next) + (head.damaged || head.unread_rest);
 	ret = fill_end(reader, &head, &all);
 	if (ret)
 		return ret;
@@ -109,7 +148,7 @@ static int search(struct chario_reader *reader, uint64_t sequence, struct chario
 		return ret;
 	newest = batch->segment;
 	chario_reader_note_newest(reader, newest);
-	ret = chario_tape_oldest(tape, newest, batch);
+	ret = chario_reader_oldest(reader, newest, batch);
 	while (ret > 0 && batch->segment < newest) {
 		uint64_t middle = batch->segment + (newest - batch->segment + 1) / 2;
 
@@ -143,14 +182,13 @@ static int seek(struct chario_reader *reader, uint64_t sequence)
 int chario_reader_seek(struct chario_reader *reader, uint64_t sequence)
 {
 	struct chario_head head;
+	bool live;
 	int err;
 
 	if (sequence < UINT64_MAX)
 		return seek(reader, sequence);
-	err = chario_tape_head(&reader->tape, !chario_area_has_writer(reader->area), &head);
-	if (err)
-		return err;
-	return seek(reader, head.next_sequence);
+	err = find_head(reader, &live, &head);
+	return err ? err : seek(reader, head.next_sequence);
 }
 
 int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records)

@@ -160,7 +160,7 @@ static int jump(struct chario_reader *reader, const struct chario_disk_batch *ba
 	reader->expected = chario_reader_first_record(batch);
 	reader->skipped = 0;
 	chario_losses_reset(&reader->losses);
-	chario_losses_pass(&reader->losses, batch, false, false, chario_tape_lap(&reader->tape));
+	chario_losses_go_to(&reader->losses, batch, false, false, chario_tape_lap(&reader->tape));
 	chario_losses_start(&reader->losses, reader->expected);
 	return 0;
 }
@@ -230,7 +230,7 @@ static int begin(struct chario_reader *reader, uint64_t *newest)
 	chario_reader_reset(reader);
 	*newest = ret > 0 ? batch.segment : 0;
 	if (ret > 0)
-		ret = chario_tape_oldest(&reader->tape, *newest, &batch);
+		ret = chario_reader_oldest(reader, *newest, &batch);
 	if (ret > 0)
 		ret = chario_reader_enter(reader, &batch);
 	return ret;

@@ -94,7 +94,7 @@ static int try_again(struct chario_reader *reader, struct chario_piece *piece)
  * become whole after it was read and before the segment was final.  Returns 1 or a negative
  * errno.
  */
-static int pass_over(struct chario_reader *reader)
+static int skip_piece(struct chario_reader *reader)
 {
 	int ret;
 
@@ -125,7 +125,7 @@ static int next_piece(struct chario_reader *reader, struct chario_piece *piece)
 		if (!ret)
 			return try_again(reader, piece);
 		if (ret == 1)
-			ret = pass_over(reader);
+			ret = skip_piece(reader);
 	}
 	return ret;
 }
@@ -202,7 +202,7 @@ static void give(struct chario_reader *reader, const struct chario_piece *piece,
 }
 
 /* Missing records count from the first record on, unless the number of that is known. */
-static void pass(struct chario_reader *reader, const struct chario_piece *piece)
+static void note_given(struct chario_reader *reader, const struct chario_piece *piece)
 {
 	if (!reader->has_expected)
 		chario_losses_start(&reader->losses, piece->record.sequence);
@@ -216,7 +216,7 @@ static void pass(struct chario_reader *reader, const struct chario_piece *piece)
 }
 
 /* A record that was taken back has a number, which does not count as missing. */
-static void pass_void(struct chario_reader *reader, const struct chario_piece *piece)
+static void note_void(struct chario_reader *reader, const struct chario_piece *piece)
 {
 	uint64_t sequence = piece->record.sequence;
 
@@ -239,7 +239,7 @@ static int take_piece(struct chario_reader *reader, struct chario_piece *piece,
 	int ret;
 
 	if (piece->record.flags & CHARIO_DISK_RECORD_VOID) {
-		pass_void(reader, piece);
+		note_void(reader, piece);
 		return 0;
 	}
 	if (first)
@@ -261,7 +261,7 @@ static int take_piece(struct chario_reader *reader, struct chario_piece *piece,
 	if (!first)
 		record->bytes = (size_t)reader->done_bytes;
 	reader->done_bytes = 0;
-	pass(reader, piece);
+	note_given(reader, piece);
 	return 1;
 }
 

@@ -122,7 +122,8 @@ static int survey(struct chario_tape *tape, uint64_t from, struct chario_disk_ba
 }
 
 /* Find a segment behind damage, which an earlier search may know. */
-static int find_hidden(struct chario_tape *tape, uint64_t from, struct chario_disk_batch *batch)
+static int find_behind_damage(struct chario_tape *tape, uint64_t from,
+			      struct chario_disk_batch *batch)
 {
 	struct chario_disk_batch found;
 	int ret;
@@ -149,7 +150,7 @@ int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch
 		return ret;
 	from = ret ? batch->segment + 1 : 0;
 	if (tape->doubtful || from < MAX(tape->told, tape->seen))
-		hidden = find_hidden(tape, from, batch);
+		hidden = find_behind_damage(tape, from, batch);
 	if (hidden)
 		ret = hidden > 0 ? go_on(tape, batch) : hidden;
 	if (ret > 0)
@@ -176,6 +177,28 @@ int chario_tape_oldest(struct chario_tape *tape, uint64_t newest, struct chario_
 	return chario_tape_first(tape, from, newest, batch);
 }
 
+/* Count a segment once that has a bad batch before the last one. */
+static void note_torn(struct chario_head *head, uint64_t segment)
+{
+	head->torn += segment >= head->torn_end;
+	head->torn_end = MAX(head->torn_end, segment + 1);
+}
+
+/*
+ * Count the segments with bad batches before one that these have hidden.  Where the first header
+ * of its segment is bad, those of the segment before are bad, too, if the bad ones had no room
+ * before it.
+ */
+static void count_torn(struct chario_head *head, const struct chario_disk_batch *found)
+{
+	const struct chario_disk_batch *last = &head->last;
+
+	if (head->found && last->segment < found->segment &&
+	    found->serial - last->serial - 1 > found->offset / CHARIO_DISK_BLOCK)
+		note_torn(head, last->segment);
+	note_torn(head, found->segment);
+}
+
 /* Find the batch behind the last one of the head.  Returns 1, 0, or a negative errno. */
 static int next_batch(struct chario_tape *tape, bool is_still, struct chario_head *head)
 {
@@ -184,9 +207,10 @@ static int next_batch(struct chario_tape *tape, bool is_still, struct chario_hea
 	int ret = head->found ? chario_tape_next(tape, last, &found) : 0;
 
 	if (!ret && is_still) {
-		ret = chario_tape_pass_bad(tape, head->found ? last : NULL, &found);
-		head->torn |= ret > 0;
-		head->hidden = !ret && head->found && tape->hidden;
+		ret = chario_tape_find_hidden(tape, head->found ? last : NULL, &found);
+		if (ret > 0)
+			count_torn(head, &found);
+		head->unread_rest = !ret && head->found && tape->unread_rest;
 	}
 	if (ret > 0) {
 		head->last = found;
@@ -245,13 +269,14 @@ static void walk(struct chario_pile *pile, uint32_t segment_bytes, struct chario
 	head->ended = pile->batch.flags & CHARIO_DISK_BATCH_END;
 }
 
-static int count_missing(struct chario_tape *tape, struct chario_head *head)
+/* Count the segments of the window that have no first header, up to the newest that has one. */
+static int count_missing(struct chario_tape *tape, uint64_t end, struct chario_head *head)
 {
 	uint64_t newest = head->last.segment;
 	uint64_t from = newest < tape->window ? 0 : newest - tape->window;
 	struct chario_disk_batch batch;
 
-	for (uint64_t segment = from; segment < newest; segment++) {
+	for (uint64_t segment = from; segment < end; segment++) {
 		int ret = chario_tape_look(tape, segment, 0, &batch);
 
 		if (ret < 0)
@@ -271,6 +296,7 @@ static int find_head(struct chario_tape *tape, bool is_still, struct chario_pile
 		     struct chario_head *head)
 {
 	int ret = chario_tape_newest(tape, &head->last);
+	uint64_t newest = head->last.segment;
 
 	if (ret < 0)
 		return ret;
@@ -287,10 +313,12 @@ static int find_head(struct chario_tape *tape, bool is_still, struct chario_pile
 		return ret;
 	if (ret)
 		walk(pile, tape->segment_bytes, head);
-	return count_missing(tape, head);
+	if (!head->whole)
+		note_torn(head, head->last.segment);
+	return count_missing(tape, newest, head);
 }
 
-uint64_t chario_tape_pass(struct chario_tape *tape, uint64_t *next)
+uint64_t chario_tape_skip_unreadable(struct chario_tape *tape, uint64_t *next)
 {
 	uint64_t from = *next, end = tape->ring ? from + tape->slots - 1 : tape->slots;
 	uint64_t unreadable = 0;

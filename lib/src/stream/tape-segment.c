@@ -28,23 +28,67 @@ int chario_tape_next(struct chario_tape *tape, const struct chario_disk_batch *l
 	return ret > 0 ? batch->part == last->part : ret;
 }
 
-int chario_tape_rest(struct chario_tape *tape, const struct chario_disk_batch *last,
-		     struct chario_disk_batch *batch)
-{
-	tape->passed = 0;
-	tape->hidden = false;
-	for (uint32_t offset = end_of(last); offset < tape->segment_bytes;
-	     offset += CHARIO_DISK_BLOCK) {
-		int ret = chario_tape_look(tape, last->segment, offset, batch);
+/* Bytes of a segment that are read at a time. */
+#define AHEAD_BYTES ((uint32_t)256 << 10)
 
-		if (ret < 0)
-			return ret;
-		if (ret && batch->part == last->part && batch->serial > last->serial)
-			return 1;
-		if (!ret && tape->doubtful && !tape->hidden)
-			tape->hidden = chario_tape_is_unreadable(tape, last->segment, offset);
+/**
+ * struct ahead - blocks of a segment that are read before their headers are looked at
+ * @tape: segments
+ * @segment: number of the segment
+ * @pool: memory for the blocks, if there is any
+ * @from: offset of the blocks in the segment, in bytes
+ * @to: offset behind them
+ * @is_read: true if all of them could be read
+ */
+struct ahead {
+	struct chario_tape *tape;
+	uint64_t segment;
+	struct chario_pool pool;
+	uint32_t from;
+	uint32_t to;
+	bool is_read;
+};
+
+/* Without memory each block is read alone, to that of the tape. */
+static void begin_ahead(struct ahead *ahead)
+{
+	struct chario_tape *tape = ahead->tape;
+
+	if (chario_pool_create_fitting(&ahead->pool, tape->area->store->device,
+				       MIN(AHEAD_BYTES, tape->segment_bytes)))
+		ahead->pool = (struct chario_pool){ 0 };
+}
+
+static int read_ahead(struct ahead *ahead, uint32_t offset)
+{
+	struct chario_tape *tape = ahead->tape;
+	uint32_t bytes = MIN(AHEAD_BYTES, tape->segment_bytes - offset);
+	int ret = 0;
+
+	if (ahead->pool.buffer) {
+		ret = chario_tape_read(tape, ahead->segment, offset, bytes, &ahead->pool);
+		tape->reads++;
 	}
+	if (ret < 0)
+		return ret;
+	ahead->from = offset;
+	ahead->to = offset + bytes;
+	ahead->is_read = ret;
 	return 0;
+}
+
+/* Read a header like chario_tape_look(), at a place behind those that were read before. */
+static int look_ahead(struct ahead *ahead, uint32_t offset, struct chario_disk_batch *batch)
+{
+	int err = offset < ahead->to ? 0 : read_ahead(ahead, offset);
+
+	if (err)
+		return err;
+	if (!ahead->is_read)
+		return chario_tape_look(ahead->tape, ahead->segment, offset, batch);
+	return chario_tape_parse(ahead->tape, ahead->segment, offset,
+				 ahead->pool.memory + (offset - ahead->from), batch) &&
+	       batch->segment == ahead->segment;
 }
 
 /*
@@ -55,28 +99,48 @@ static bool may_follow(const struct chario_disk_batch *last, const struct chario
 {
 	if (!last)
 		return true;
+	if (batch->segment == last->segment)
+		return batch->part == last->part;
 	return batch->serial > last->serial &&
 	       (batch->part == last->part || batch->durable_records > last->records);
 }
 
-/*
- * Find the first batch in a segment whose first header is damaged; see chario_tape_next().  In a
- * ring that may be one of an earlier lap, which a power cut has left.
- */
-static int look_inside(struct chario_tape *tape, uint64_t segment,
+/* Find the first batch at a block of a segment, from one on, that may follow another. */
+static int search_blocks(struct chario_tape *tape, uint64_t segment, uint32_t offset,
+			 const struct chario_disk_batch *last, struct chario_disk_batch *batch)
+{
+	struct ahead ahead = { .tape = tape, .segment = segment };
+	int ret = 0;
+
+	if (offset < tape->segment_bytes)
+		begin_ahead(&ahead);
+	for (; !ret && offset < tape->segment_bytes; offset += CHARIO_DISK_BLOCK) {
+		ret = look_ahead(&ahead, offset, batch);
+		if (!ret && !ahead.is_read && last && segment == last->segment)
+			tape->unread_rest |= chario_tape_is_unreadable(tape, segment, offset);
+		if (ret > 0)
+			ret = may_follow(last, batch);
+	}
+	chario_pool_destroy(&ahead.pool);
+	return ret;
+}
+
+int chario_tape_rest(struct chario_tape *tape, const struct chario_disk_batch *last,
+		     struct chario_disk_batch *batch)
+{
+	chario_tape_forget_searched(tape);
+	return search_blocks(tape, last->segment, end_of(last), last, batch);
+}
+
+/* In a ring, its first header may be one of an earlier lap, which a power cut has left. */
+int chario_tape_inside(struct chario_tape *tape, uint64_t segment,
 		       const struct chario_disk_batch *last, struct chario_disk_batch *batch)
 {
 	int ret = chario_tape_peek(tape, segment, 0, batch);
 
 	if (ret < 0 || (ret && batch->segment >= segment))
 		return MIN(ret, 0);
-	for (uint32_t offset = CHARIO_DISK_BLOCK; offset < tape->segment_bytes;
-	     offset += CHARIO_DISK_BLOCK) {
-		ret = chario_tape_look(tape, segment, offset, batch);
-		if (ret < 0 || (ret && may_follow(last, batch)))
-			return ret;
-	}
-	return 0;
+	return search_blocks(tape, segment, CHARIO_DISK_BLOCK, last, batch);
 }
 
 /* Returns whether the slot of a batch now holds a later segment; or a negative errno. */
@@ -85,31 +149,42 @@ static int is_overwritten(struct chario_tape *tape, const struct chario_disk_bat
 	struct chario_disk_batch first;
 	int ret = tape->ring ? chario_tape_peek(tape, batch->segment, 0, &first) : 0;
 
-	return ret > 0 ? first.segment != batch->segment : ret;
+	return ret > 0 ? first.segment > batch->segment : ret;
 }
 
-int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batch *last,
-			 struct chario_disk_batch *batch)
+void chario_tape_forget_searched(struct chario_tape *tape)
 {
-	uint64_t passed = last ? last->serial + 2 : 1;
+	tape->searched = (struct chario_tape_place){ 0 };
+	tape->unread_rest = false;
+}
+
+static bool is_searched(const struct chario_tape *tape, const struct chario_disk_batch *last)
+{
+	const struct chario_tape_place *place = &tape->searched;
+
+	return place->is_known && place->is_start == !last &&
+	       (!last || place->serial == last->serial);
+}
+
+int chario_tape_find_hidden(struct chario_tape *tape, const struct chario_disk_batch *last,
+			    struct chario_disk_batch *batch)
+{
 	uint64_t next = last ? last->segment + 1 : 0;
 	int ret = 0;
 
-	if (tape->passed == passed)
+	if (is_searched(tape, last))
 		return 0;
-	tape->passed = 0;
-	tape->hidden = false;
-	if (last && last->flags & CHARIO_DISK_BATCH_END)
-		return 0;
+	chario_tape_forget_searched(tape);
 	if (last)
 		ret = is_overwritten(tape, last);
 	if (ret)
 		return MIN(ret, 0);
-	if (last)
+	/* A part that continues behind an end does so in the next segment. */
+	if (last && !(last->flags & CHARIO_DISK_BATCH_END))
 		ret = chario_tape_rest(tape, last, batch);
 	if (!ret && (tape->ring || next < tape->slots))
-		ret = look_inside(tape, next, last, batch);
+		ret = chario_tape_inside(tape, next, last, batch);
 	if (!ret)
-		tape->passed = passed;
+		tape->searched = (struct chario_tape_place){ true, !last, last ? last->serial : 0 };
 	return ret;
 }

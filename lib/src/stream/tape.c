@@ -76,6 +76,17 @@ int chario_tape_read(struct chario_tape *tape, uint64_t segment, uint32_t offset
 	return 1;
 }
 
+bool chario_tape_parse(struct chario_tape *tape, uint64_t segment, uint32_t offset,
+		       const void *block, struct chario_disk_batch *batch)
+{
+	if (!chario_disk_batch_read(batch, block, tape->session, tape->segment_bytes) ||
+	    batch->segment % tape->slots != segment % tape->slots || batch->offset != offset ||
+	    (!tape->ring && batch->segment >= tape->slots))
+		return false;
+	tape->has_times = chario_disk_batch_times(batch, block, &tape->times);
+	return true;
+}
+
 int chario_tape_peek(struct chario_tape *tape, uint64_t segment, uint32_t offset,
 		     struct chario_disk_batch *batch)
 {
@@ -84,13 +95,7 @@ int chario_tape_peek(struct chario_tape *tape, uint64_t segment, uint32_t offset
 	tape->reads++;
 	if (ret <= 0)
 		return ret;
-	if (!chario_disk_batch_read(batch, tape->block.memory, tape->session,
-				    tape->segment_bytes) ||
-	    batch->segment % tape->slots != segment % tape->slots || batch->offset != offset ||
-	    (!tape->ring && batch->segment >= tape->slots))
-		return 0;
-	tape->has_times = chario_disk_batch_times(batch, tape->block.memory, &tape->times);
-	return 1;
+	return chario_tape_parse(tape, segment, offset, tape->block.memory, batch);
 }
 
 int chario_tape_look(struct chario_tape *tape, uint64_t segment, uint32_t offset,

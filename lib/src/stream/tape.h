@@ -11,6 +11,18 @@
 #include "stream/format.h"
 
 /**
+ * struct chario_tape_place - a place in a recording
+ * @is_known: true if there is one
+ * @is_start: true if it is the start
+ * @serial: else, serial number of the batch that it is behind
+ */
+struct chario_tape_place {
+	bool is_known;
+	bool is_start;
+	uint64_t serial;
+};
+
+/**
  * struct chario_tape - the segments of an area
  * @area: area of the recording
  * @session: session of the recording
@@ -18,16 +30,16 @@
  * @segment_bytes: length of a segment in bytes
  * @window: number of segments that may be missing before the newest
  * @ring: true if the newest segments overwrite the oldest
- * @reads: number of headers that have been read
+ * @reads: number of reads of headers; some read those of many blocks
  * @told: number behind the last segment of parts that the table knew to have been closed
  * @seen: number behind the newest segment that any search has found
  * @gap: number of places right behind the newest segment, up to a window, that have no valid
  *	header and may have been written all the same
  * @doubtful: true if damage may hide segments from the usual search
  * @surveyed: true if all headers behind the head have been read because of that
- * @passed: serial number, plus 2, of the last batch behind which no bad one hides another; 1 if
- *	that holds for the start of the recording, 0 for nothing
- * @hidden: true if the rest of that batch's segment has a block that cannot be read
+ * @searched: the last place behind which a search met no batch that a bad one hides
+ * @unread_rest: true if that search, or a later one of chario_tape_rest(), met a block that cannot
+ *	be read in the rest of the segment
  * @has_times: true if the header that was found last has times
  * @times: these times
  * @block: memory for one block
@@ -45,8 +57,8 @@ struct chario_tape {
 	uint64_t gap;
 	bool doubtful;
 	bool surveyed;
-	uint64_t passed;
-	bool hidden;
+	struct chario_tape_place searched;
+	bool unread_rest;
 	bool has_times;
 	struct chario_disk_times times;
 	struct chario_pool block;
@@ -100,8 +112,10 @@ struct chario_piece {
  * @found: true if there is a segment
  * @whole: true if the last batch is whole
  * @damaged: true if it is not, and blocks of it cannot be read
- * @torn: true if a bad batch lies before the last one in the newest segment
- * @hidden: true if a batch may follow it in the segment that cannot be read
+ * @torn: number of segments, from the newest with a good first header on, in which batches are
+ *	bad before the last one, or this is not whole
+ * @torn_end: number behind the last of these segments
+ * @unread_rest: true if a batch may follow it in the segment that cannot be read
  * @ended: true if the last batch is whole and the recording was closed behind it
  * @last: header of the last batch in the newest segment
  * @next_sequence: number after that of the last whole record
@@ -117,14 +131,15 @@ struct chario_head {
 	bool found;
 	bool whole;
 	bool damaged;
-	bool torn;
-	bool hidden;
+	bool unread_rest;
 	bool ended;
 	struct chario_disk_batch last;
 	uint64_t next_sequence;
 	uint64_t records;
 	uint64_t position;
 	uint32_t missing;
+	uint32_t torn;
+	uint64_t torn_end;
 	bool turns;
 	uint64_t run;
 	uint64_t latest_ns;
@@ -146,6 +161,10 @@ int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 typedef int chario_tape_header(struct chario_tape *tape, uint64_t segment, uint32_t offset,
 			       struct chario_disk_batch *batch);
 chario_tape_header chario_tape_peek;
+
+/* Returns whether a block in memory has such a header, and copies it. */
+bool chario_tape_parse(struct chario_tape *tape, uint64_t segment, uint32_t offset,
+		       const void *block, struct chario_disk_batch *batch);
 
 /* Read a batch header like chario_tape_peek(), but only one of this segment. */
 chario_tape_header chario_tape_look;
@@ -203,7 +222,7 @@ bool chario_head_is_closed(const struct chario_head *head, const struct chario_a
  * Go from the place behind the newest segment, *@next, behind those that cannot be read and
  * may hold newer ones.  Returns their number.
  */
-uint64_t chario_tape_pass(struct chario_tape *tape, uint64_t *next);
+uint64_t chario_tape_skip_unreadable(struct chario_tape *tape, uint64_t *next);
 
 /*
  * Read the header of the batch behind @last in its segment, of the same part.  Returns 1; 0 if
@@ -212,17 +231,30 @@ uint64_t chario_tape_pass(struct chario_tape *tape, uint64_t *next);
 int chario_tape_next(struct chario_tape *tape, const struct chario_disk_batch *last,
 		     struct chario_disk_batch *batch);
 
-/* Find that batch at any block of the rest of the segment, past bad ones.  Returns the same. */
+/*
+ * Find the batch behind @last at any block of the rest of its segment, past bad ones.  Returns the
+ * same.
+ */
 int chario_tape_rest(struct chario_tape *tape, const struct chario_disk_batch *last,
 		     struct chario_disk_batch *batch);
 
 /*
+ * Find the first batch that may follow @last, or any if that is NULL, in a segment whose first
+ * header is bad.  Returns the same; 0 if the first header is good.
+ */
+int chario_tape_inside(struct chario_tape *tape, uint64_t segment,
+		       const struct chario_disk_batch *last, struct chario_disk_batch *batch);
+
+/*
  * Find the first batch that a bad one hides, behind @last, or at the start of the recording if that
  * is NULL: in the rest of the segment, or in the next one, if its first header is bad.  No write
- * to these may be under way.  Returns the same as chario_tape_next().
+ * to these may be under way.  A place where there was none is not searched again, unless
+ * chario_tape_forget_searched() says that a producer may have written behind it.  Returns the same
+ * as chario_tape_next().
  */
-int chario_tape_pass_bad(struct chario_tape *tape, const struct chario_disk_batch *last,
-			 struct chario_disk_batch *batch);
+int chario_tape_find_hidden(struct chario_tape *tape, const struct chario_disk_batch *last,
+			    struct chario_disk_batch *batch);
+void chario_tape_forget_searched(struct chario_tape *tape);
 
 /*
  * Find the head; @is_still says that there is no producer, so that what is not there will not

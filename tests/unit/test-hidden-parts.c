@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A recording of several parts with bad batches: what counts of each, and what a reader finds that
+ * was there before a later part.
+ */
+#include "hidden-rig.h"
+
+/* Answers to the question for a producer: so many that there is none, and then others. */
+static struct {
+	uint64_t nr_no;
+	bool then_yes;
+} answers;
+
+bool __real_chario_area_has_writer(const struct chario_area *area);
+bool __wrap_chario_area_has_writer(const struct chario_area *area);
+
+bool __wrap_chario_area_has_writer(const struct chario_area *area)
+{
+	if (!answers.nr_no)
+		return answers.then_yes || __real_chario_area_has_writer(area);
+	answers.nr_no--;
+	return false;
+}
+
+static void begin(void)
+{
+	answers.nr_no = 0;
+	answers.then_yes = false;
+	rig_begin_usual();
+}
+
+static void begin_again(void)
+{
+	rig_end();
+	begin();
+}
+
+/**
+ * struct left - a batch that an interrupted part has left, of which a later one, which continued in
+ * segment 1, does not know
+ * @segment: segment of the batch
+ * @in_segment: records of each segment of the earlier part before
+ * @durable: number of records that the batch tells to be durable, if it is not as it was
+ * @batches: number of batches of the later part
+ * @in_batch: number of records in each of these
+ */
+static const struct left {
+	uint64_t segment;
+	uint64_t in_segment;
+	uint64_t durable;
+	uint64_t batches;
+	uint64_t in_batch;
+} lefts[] = {
+	/* It did not know of the records in the last segment of the later part. */
+	{ 1, IN_LONG, IN_LONG, 1, 4 },
+	{ 2, IN_LONG, IN_LONG, 1, 4 },
+	/* It knew of more, but its number is that of an earlier batch. */
+	{ 2, 32, 0, 6, 1 },
+};
+
+TEST(test_left, "what an earlier part has left is not taken for a hidden batch")
+{
+	for (size_t i = 0; i < sizeof(lefts) / sizeof(lefts[0]); i++) {
+		const struct left *left = &lefts[i];
+		const uint64_t from = left->in_segment;
+		unsigned char saved[4096];
+
+		EQUAL(open_long(0), 0);
+		if (left->durable)
+			EQUAL(record_each(0, 2 * from), 0);
+		else
+			EQUAL(rig_record(0, 2 * from, RECORD_BYTES), 0);
+		EQUAL(record_each(2 * from, 2 * from + LAST_BATCHES), 0);
+		stop_without_end();
+		if (left->durable)
+			say_durable(block(left->segment, 3), left->durable);
+		memcpy(saved, block(left->segment, 3), sizeof(saved));
+		wipe(1, 0, 2 * IN_LONG);
+		EQUAL(open_long(CHARIO_STREAM_APPEND), 0);
+		for (uint64_t j = 0; j < left->batches; j++) {
+			uint64_t at = from + j * left->in_batch;
+
+			EQUAL(rig_record(at, at + left->in_batch, RECORD_BYTES) ?: rig_wait(), 0);
+		}
+		stop_without_end();
+		memcpy(block(left->segment, 3), saved, sizeof(saved));
+		expect(0, from + left->batches * left->in_batch, 0, 0);
+		begin_again();
+	}
+}
+
+/* Bad batches may come back, whether a program that went on knew of them, or not. */
+TEST(test_back, "batches that come back count if no number was given twice")
+{
+	const uint64_t left_out = LONG_SEGMENT / 56;
+	unsigned char saved[4096];
+
+	record_and_stop(0, 0, LAST_BATCHES);
+	memcpy(saved, block(0, 4), sizeof(saved));
+	wipe(0, 3, 3);
+	record_and_stop(CHARIO_STREAM_APPEND, 3, 5);
+	wipe(0, 2, 1);
+	memcpy(block(0, 4), saved, sizeof(saved));
+	expect(0, 5, 1, 0);
+	begin_again();
+	record_and_stop(0, 0, LAST_BATCHES);
+	wipe(0, 3, 1);
+	rig_spoil(4UL * 4096, 8192);
+	record_and_stop(CHARIO_STREAM_APPEND, 3 + left_out, 4 + left_out);
+	log_disk_heal(rig.disk);
+	expect(0, 4 + left_out, left_out - 2, 0);
+}
+
+TEST(test_overtaken, "a reader that a ring has overtaken leaves the segment at a bad batch")
+{
+	EQUAL(open_long(CHARIO_STREAM_RING), 0);
+	EQUAL(record_each(0, RIG_BYTES / 4096), 0);
+	EQUAL(rig_open_reader(), 0);
+	for (uint64_t i = 0; i < 3; i++)
+		CHECK(rig_is_next(i));
+	wipe(0, 3, 1);
+	EQUAL(record_each(RIG_BYTES / 4096, RIG_BYTES / 4096 + 1), 0);
+	EQUAL(rig_next(), 0);
+	EQUAL(rig.record.sequence, IN_LONG);
+	EQUAL(rig.record.missing, IN_LONG - 3);
+}
+
+/* Segments of a ring of two batches each; a quarter of a window of four may be hidden, or all. */
+TEST(test_worn, "what a ring may overwrite is known, whatever hides the newest segments")
+{
+	const uint64_t newest = 39, end = 2 * (newest + 1), window = RIG_SLOTS / 8;
+	const uint64_t first = 2 * (newest + 1 - RIG_SLOTS);
+
+	for (uint64_t i = 0; i < 4 * (window + 1) && !tap_failed; i++) {
+		uint64_t hidden = i / 4;
+		/* The last segment that may be being overwritten, or the next one. */
+		uint64_t bad = newest + window - RIG_SLOTS + i % 2;
+
+		EQUAL(rig_open_as(CHARIO_STREAM_RING), 0);
+		EQUAL(record_each(0, end), 0);
+		stop_without_end();
+		memset(rig_place(bad * RIG_SEGMENT + 4096), 0, 4096);
+		for (uint64_t j = newest + 1 - hidden; j <= newest; j++)
+			memset(rig_place(j % RIG_SLOTS * RIG_SEGMENT), 0, 4096);
+		open_reader(i / 2 % 2 ? first : 0);
+		EQUAL(rig.recording.torn_segments, hidden);
+		read_on(first, end, 1 + hidden);
+		check_losses(i % 2 ? 0 : 1);
+		begin_again();
+	}
+}
+
+/* A reader waits behind record 2, where nothing is hidden yet. */
+static void wait_behind(void)
+{
+	record_and_stop(0, 0, 3);
+	EQUAL(rig_open_reader(), 0);
+	for (uint64_t i = 0; i < 3; i++)
+		CHECK(rig_is_next(i));
+	EQUAL(rig_next(), -EAGAIN);
+}
+
+/* A producer has ended between two looks, or was killed behind one. */
+TEST(test_later, "a reader that waits finds what a later producer leaves behind a bad header")
+{
+	for (unsigned int i = 0; i < 6; i++) {
+		wait_behind();
+		EQUAL(open_long(CHARIO_STREAM_APPEND), 0);
+		if (i & 1)
+			EQUAL(rig_next(), -EAGAIN);
+		EQUAL(record_each(3, 6), 0);
+		if (i & 1)
+			answers.nr_no = UINT64_MAX;
+		else
+			EQUAL(rig_close(), 0);
+		wipe(1, 0, 1);
+		/* Without memory the blocks are read one by one. */
+		if (i & 2)
+			rig.disk->most_locked = rig.disk->locked;
+		if (i & 4)
+			EQUAL(rig_get_recording(), 0);
+		if (i & 4)
+			EQUAL(rig.recording.next_record, 6);
+		EQUAL(rig_next(), 0);
+		EQUAL(rig.record.sequence, 4);
+		EQUAL(rig.record.missing, 1);
+		begin_again();
+	}
+}
+
+/* A producer begins while somebody searches: what is not there may be under way. */
+TEST(test_meanwhile, "bad batches are not passed if a producer comes meanwhile")
+{
+	record_and_stop(0, 0, LAST_BATCHES);
+	wipe(0, 3, 1);
+	EQUAL(rig_open_reader(), 0);
+	answers.nr_no = 1;
+	answers.then_yes = true;
+	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig.recording.next_record, 3);
+	EQUAL(rig.recording.live, 1);
+	answers.nr_no = 1;
+	EQUAL(chario_reader_seek(rig.reader, UINT64_MAX), 0);
+	answers.nr_no = UINT64_MAX;
+	CHECK(!rig_next());
+	EQUAL(rig.record.sequence, 4);
+	EQUAL(chario_reader_seek(rig.reader, 0), 0);
+	for (uint64_t i = 0; i < 3; i++)
+		CHECK(rig_is_next(i));
+	answers.nr_no = 1;
+	EQUAL(rig_next(), -EAGAIN);
+}
+
+/* Without checksums, a batch of the oldest segment counts only if nobody overwrites it. */
+TEST(test_meanwhile_oldest, "nor is the oldest segment of a ring trusted then")
+{
+	for (uint64_t i = 0; i < 2; i++) {
+		EQUAL(open_long(CHARIO_STREAM_RING | CHARIO_STREAM_NO_CRC), 0);
+		EQUAL(record_each(0, RIG_BYTES / 4096 + 2), 0);
+		EQUAL(rig_close(), 0);
+		EQUAL(rig_open_reader(), 0);
+		answers.nr_no = 2 + i;
+		answers.then_yes = true;
+		EQUAL(rig_next(), 0);
+		EQUAL(rig.record.sequence, i ? IN_LONG : 2 * IN_LONG);
+		begin_again();
+	}
+}
+
+TEST_MAIN(begin, rig_end)
