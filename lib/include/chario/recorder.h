@@ -142,13 +142,13 @@ struct chario_recorder {
  *
  * Context: may sleep; the caller is the producer of the stream.
  * Return: 0 with CHARIO_RECORDER_SOURCE and CHARIO_RECORDER_LIMIT; the result of @progress; or
- * a negative errno, whose reason is in @recorder->end: -EINVAL if a member is out of its
- * range; -ENOMEM; -ENOSPC with CHARIO_RECORDER_FULL; -ENOTCONN if @fd is a socket that listens,
- * of which accept(2) gives the sockets to record from; -ENOTSOCK or -EPROTOTYPE if
- * CHARIO_RECORDER_DATAGRAMS is set and @fd gives none; -EIO if poll(2) reports an error of @fd
- * that no read takes away; -ENOBUFS if there is no room to look at a pipe; the errors of
- * poll(2), read(2) and recvmsg(2); and those of chario_stream_get(), such as -EPERM in a child
- * of fork(2).
+ * a negative errno, whose reason is in @recorder->end: -EBADF if @fd is not open for reading;
+ * -EINVAL if a member is out of its range; -ENOMEM; -ENOSPC with CHARIO_RECORDER_FULL;
+ * -ENOTCONN if @fd is a socket that listens, of which accept(2) gives the sockets to record
+ * from; -ENOTSOCK or -EPROTOTYPE if CHARIO_RECORDER_DATAGRAMS is set and @fd gives none; -EIO
+ * if poll(2) reports an error of @fd that no read takes away; -ENOBUFS if there is no room to
+ * look at a pipe; the errors of poll(2), read(2) and recvmsg(2); and those of
+ * chario_stream_get(), such as -EPERM in a child of fork(2).
  */
 int chario_recorder_run(struct chario_stream *stream, int fd, struct chario_recorder *recorder);
 
