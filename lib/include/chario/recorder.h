@@ -118,14 +118,14 @@ struct chario_recorder {
  * @fd: descriptor of the source, open for reading; it stays the caller's
  * @recorder: options and result
  *
- * Datagrams and packets that are longer than a record count as lost, and so do datagrams that
- * the kernel had no room for, whether a later datagram arrives or not; but behind the last
- * datagram of a run that @progress or @limit_ns ends only with CHARIO_RECORDER_DRAIN, because
- * datagrams that still wait may lie before the loss.  The recorder sets
- * SO_RXQ_OVFL of the socket, and SO_TIMESTAMPNS, by which records have the time when their
- * datagrams arrived; it drops messages of the error queue.  Lines of /dev/kmsg that were
- * overwritten count as lost; the kernel has no count for other devices.  Recorded data are
- * durable after chario_stream_wait() or chario_stream_close().
+ * Datagrams and packets that are longer than a record count as lost, so do empty ones, because
+ * a record has one byte at least, and so do datagrams that the kernel had no room for, whether
+ * a later datagram arrives or not; but behind the last datagram of a run that @progress or
+ * @limit_ns ends only with CHARIO_RECORDER_DRAIN, because datagrams that still wait may lie
+ * before the loss.  The recorder sets SO_RXQ_OVFL of the socket, and SO_TIMESTAMPNS, by which
+ * records have the time when their datagrams arrived; it drops messages of the error queue.
+ * Lines of /dev/kmsg that were overwritten count as lost; the kernel has no count for other
+ * devices.  Recorded data are durable after chario_stream_wait() or chario_stream_close().
  *
  * The recorder looks before each read of a pipe if a packet is first.  A packet that is read
  * together with bytes before it is not told from them, and may be cut without a count.

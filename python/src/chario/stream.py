@@ -196,8 +196,8 @@ class Stream(Resource):
 
         A stream of bytes is cut into records of ``record_bytes``, by default 64 KiB or the
         longest room; a record that is not full after ``part_s`` (1 s) ends all the same.  Of a
-        socket of datagrams, each is a record; with ``datagrams`` any other file is an error.
-        With ``drop`` the source never waits for the disk, and lost records are counted.
+        socket of datagrams, each is a record, and an empty one is lost; with ``datagrams`` any
+        other file is an error.  With ``drop`` the source never waits for the disk, and lost records are counted.
         ``progress(taken_bytes)`` may end the recording by returning False.  With ``drain``,
         what waits in the kernel then or after ``limit_s`` is recorded first.
         """
