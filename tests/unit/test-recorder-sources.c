@@ -103,6 +103,22 @@ TEST(test_odd_units, "datagrams that are too long or empty")
 	}
 }
 
+/* Datagrams take the room that they need, although the longest would need a segment. */
+TEST(test_short_units, "short datagrams fill the area")
+{
+	const uint64_t in_segment = RIG_SEGMENT / (RECORD + 100);
+	const uint64_t most = (RIG_SLOTS - 1) * in_segment;
+
+	recorder.record_bytes = chario_stream_room_bytes(rig.stream);
+	recorder.limit_bytes = RECORD;
+	EQUAL(make_dgram(), 0);
+	for (uint64_t i = 0; i < most; i++) {
+		EQUAL(give(i, i + 1), 0);
+		ENDS(0, CHARIO_RECORDER_LIMIT);
+	}
+	CHECK(rig_holds(0, most));
+}
+
 /* One that is lost takes no room of the area. */
 TEST(test_lost_units, "datagrams that are lost leave the area empty")
 {

@@ -6,7 +6,9 @@
  * record delays the segment that it lies in.  If there is no room and the source does not
  * wait, the record is read into scratch memory and counts as lost.
  *
- * Packets and events are read into scratch memory first, because their length is not known.
+ * Packets and events are read into scratch memory first, because their length is not known; so
+ * are datagrams where the segment has less room left than the longest of them needs, or all that
+ * room would stay empty.
  */
 #include "stream/recorder-inner.h"
 
@@ -252,7 +254,10 @@ static int read_events(struct recorder_loop *loop, struct stream_taken *taken)
 	return read_source(loop, loop->scratch, loop->scratch_bytes, taken);
 }
 
-/* Read a packet or events; the bytes before them are a record of their own. */
+/*
+ * Read a packet, events or a datagram into scratch memory; the bytes before them are a record of
+ * their own.
+ */
 static void read_whole(struct recorder_loop *loop)
 {
 	struct stream_taken taken;
@@ -291,12 +296,24 @@ static void read_in_place(struct recorder_loop *loop)
 		chario_recorder_end_record(loop, 0, 0);
 }
 
+/* Returns whether the segment has room, but not for the longest datagram. */
+static bool is_nearly_full(struct recorder_loop *loop)
+{
+	uint32_t space;
+
+	if (loop->place)
+		return false;
+	CHARIO_LOCK(&loop->stream->lock);
+	space = chario_stream_space(loop->stream);
+	return space && space < loop->recorder->record_bytes;
+}
+
 void chario_recorder_take(struct recorder_loop *loop)
 {
-	int is_whole = 0;
+	int is_whole = loop->source.kind == STREAM_SOURCE_DATAGRAMS ?
+			       is_nearly_full(loop) :
+			       chario_source_is_whole(&loop->source);
 
-	if (loop->source.kind != STREAM_SOURCE_DATAGRAMS)
-		is_whole = chario_source_is_whole(&loop->source);
 	check_read(loop, is_whole);
 	if (is_whole > 0)
 		read_whole(loop);
