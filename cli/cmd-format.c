@@ -120,6 +120,18 @@ static bool is_in_use(const char *name)
 	return false;
 }
 
+static int fail_busy(const struct cli *cli)
+{
+	const char *name = cli->store_name;
+	struct stat status;
+	bool is_disk = !stat(name, &status) && S_ISCHR(status.st_mode);
+
+	return cli_say(cli, "a store on \"%s\" is open in another process: end that first%s", name,
+		       is_disk ? "; or its files take calls of any size: "
+				 "write 0 to any_size in /sys/class/chario/chardiskN" :
+				 "");
+}
+
 static int fail(const struct cli *cli, int err)
 {
 	const char *name = cli->store_name;
@@ -139,11 +151,7 @@ static int fail(const struct cli *cli, int err)
 			       "give a larger disk or file, or smaller --areas or --align",
 			       name);
 	case -EBUSY:
-		return cli_say(cli,
-			       "a store on \"%s\" is open in another process: end that first; "
-			       "or its files take calls of any size: "
-			       "write 0 to any_size in /sys/class/chario/chardiskN",
-			       name);
+		return fail_busy(cli);
 	case -EEXIST:
 		return refuse_store(cli);
 	}

@@ -103,8 +103,9 @@ static int print_tables(struct cli *cli, bool all)
 	if (table.nr_cells > table.nr_columns)
 		cli_table_print(&table);
 	else if (!err)
-		cli_say(cli,
-			"there is no disk of CharIO; chario list --all shows what could be bound");
+		cli_say(cli, "there is no disk of CharIO; %s",
+			all ? "chario bind ADDRESS makes a drive one" :
+			      "chario list --all shows what could be bound");
 	cli_table_clear(&table);
 	if (!err)
 		err = chario_list_disks(warn_of_node, cli);

@@ -123,6 +123,7 @@ struct json_object *cli_region_object(const struct chario_list_disk *disk,
  * @table: partition table of the disk whose regions are being added
  * @status: exit code
  * @is_told: true if something has been said that explains why there is no region
+ * @applies: true if the regions are to be set, and listed for programs only
  */
 struct listing {
 	const struct cli *cli;
@@ -131,6 +132,7 @@ struct listing {
 	const struct cli_partition_table *table;
 	int status;
 	bool is_told;
+	bool applies;
 };
 
 static const struct cli_table_region *find(const struct cli_partition_table *table, uint32_t number)
@@ -175,6 +177,8 @@ static int add_regions(const struct chario_list_disk *disk, void *data)
 	if (err)
 		listing->status = cli_fail(listing->cli, err,
 					   "cannot read the partition table of %s", disk->path);
+	if (!err && listing->applies && cli_set_regions(listing->cli, disk, &table))
+		listing->status = CLI_FAILED;
 	for (uint32_t i = 0; !err && i < table.nr_regions; i++) {
 		add_row(&listing->rows, disk, &table.regions[i]);
 		json_object_array_add(listing->objects, cli_region_object(disk, &table.regions[i]));
@@ -199,6 +203,8 @@ static void print_listing(struct listing *listing)
 		return;
 	}
 	json_object_put(listing->objects);
+	if (listing->applies)
+		return;
 	if (listing->rows.nr_cells > listing->rows.nr_columns)
 		cli_table_print(&listing->rows);
 	else if (!listing->status && !listing->is_told)
@@ -206,14 +212,16 @@ static void print_listing(struct listing *listing)
 			"there is no region; chario region create DISK SIZE makes one");
 }
 
-static int list(struct cli *cli, const struct cli_region_job *job)
+/* List the regions of a disk or of all disks, or set them and say nothing but with --json. */
+static int go_through(struct cli *cli, bool applies)
 {
 	static const char *const heading[] = { "REGION", "SIZE", "START", "NAME", "STATE" };
-	struct listing listing = { .cli = cli, .objects = cli_must(json_object_new_array()) };
+	struct listing listing = { .cli = cli,
+				   .objects = cli_must(json_object_new_array()),
+				   .applies = applies };
 	struct chario_list_disk disk;
 	int err = 0;
 
-	(void)job;
 	cli_table_head(&listing.rows, heading, 5);
 	if (cli->argc)
 		listing.status = cli_region_find_disk(cli, cli->argv[0], &disk);
@@ -226,29 +234,16 @@ static int list(struct cli *cli, const struct cli_region_job *job)
 	return err ? cli_fail(cli, err, "cannot read the list") : listing.status;
 }
 
-/* A disk whose table cannot be read does not keep the others. */
-static int apply_one(const struct chario_list_disk *disk, void *data)
+static int list(struct cli *cli, const struct cli_region_job *job)
 {
-	struct listing *listing = data;
-
-	if (cli_apply_regions(listing->cli, disk))
-		listing->status = CLI_FAILED;
-	return 0;
+	(void)job;
+	return go_through(cli, false);
 }
 
 static int apply(struct cli *cli, const struct cli_region_job *job)
 {
-	struct listing listing = { .cli = cli };
-	struct chario_list_disk disk;
-	int ret;
-
 	(void)job;
-	if (cli->argc)
-		return cli_region_find_disk(cli, cli->argv[0], &disk) ?
-			       CLI_FAILED :
-			       cli_apply_regions(cli, &disk);
-	ret = chario_list_disks(apply_one, &listing);
-	return ret ? cli_fail(cli, ret, "cannot read the list") : listing.status;
+	return go_through(cli, true);
 }
 
 /* The actions, and the letters of the options that each has. */

@@ -113,8 +113,7 @@ static void prepare_socket(const struct cli *cli, const struct cli_intake *intak
 	setsockopt(intake->fd, SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof(yes));
 }
 
-/* Returns whether this is a socket for connections, such as those of inetd and of systemd. */
-static bool is_listening(int fd)
+bool cli_is_listening(int fd)
 {
 	int listens = 0;
 	socklen_t size = sizeof(listens);
@@ -122,11 +121,8 @@ static bool is_listening(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens;
 }
 
-/*
- * Returns whether a socket has no peer, and none is on its way: poll(2) reports more than the
- * hangup as soon as there has been one.
- */
-static bool is_unconnected(int fd)
+/* poll(2) reports more than the hangup as soon as there has been a peer. */
+bool cli_is_unconnected(int fd)
 {
 	struct pollfd polled = { .fd = fd, .events = POLLIN };
 	struct stat file;
@@ -141,11 +137,11 @@ static int take_standard_input(const struct cli *cli, struct cli_intake *intake)
 
 	intake->name = "standard input";
 	intake->fd = STDIN_FILENO;
-	intake->listens = is_listening(intake->fd);
+	intake->listens = cli_is_listening(intake->fd);
 	status = look_at_file(cli, intake);
 	if (status)
 		return status;
-	if (is_unconnected(intake->fd))
+	if (cli_is_unconnected(intake->fd))
 		return cli_say(cli,
 			       "\"%s\" is a socket without a connection\n"
 			       "connect it, or have it listen, before chario gets it",

@@ -48,6 +48,12 @@ void cli_intake_close(struct cli_intake *intake);
  */
 int cli_intake_accept(const struct cli *cli, struct cli_intake *intake);
 
+/* Returns whether this is a socket for connections, such as those of inetd and of systemd. */
+bool cli_is_listening(int fd);
+
+/* Returns whether this is a socket that has no peer, and none is on its way. */
+bool cli_is_unconnected(int fd);
+
 /* intake-wait.c */
 
 /* Wait for the events of poll(2).  Returns false if that has ended, see @ended. */

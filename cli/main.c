@@ -36,6 +36,12 @@ static int print_version(void)
 	return CLI_OK;
 }
 
+static int refuse_operands(void)
+{
+	fprintf(stderr, "chario: nothing goes behind --version\nsee chario help\n");
+	return CLI_USAGE;
+}
+
 /*
  * Keep closed standard descriptors occupied.  A newly opened file gets the lowest free
  * descriptor: it would be the store, and the next message would overwrite its header.  So
@@ -105,8 +111,8 @@ int main(int argc, char **argv)
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
 	if (name && !strcmp(name, "--version"))
-		return flush(print_version());
-	if (name && !strcmp(name, "--help"))
+		return flush(argc > 2 ? refuse_operands() : print_version());
+	if (name && (!strcmp(name, "--help") || !strcmp(name, "-h")))
 		name = "help";
 	if (!name) {
 		cli_print_help(NULL);

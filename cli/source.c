@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "intake.h"
+
 /* FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
 #define HASH_BASIS 0xcbf29ce484222325ULL
 #define HASH_PRIME 0x100000001b3ULL
@@ -65,18 +67,39 @@ static bool gives_datagrams(const struct cli_source *source)
 	return !getsockopt(source->fd, SOL_SOCKET, SO_TYPE, &type, &length) && type != SOCK_STREAM;
 }
 
+/* Refuse what gives no stream of bytes. */
+static int check_kind(const struct cli *cli, const struct cli_source *source)
+{
+	const char *name = source->name;
+
+	if (S_ISDIR(source->begin.st_mode))
+		return cli_say(cli, "\"%s\" is a directory; tar -c makes one file of it", name);
+	if (cli_is_listening(source->fd))
+		return cli_say(cli,
+			       "\"%s\" is a socket that listens\n"
+			       "chario record takes what the first connection to it gives",
+			       name);
+	if (gives_datagrams(source))
+		return cli_say(cli, "\"%s\" gives datagrams; chario record makes records of them",
+			       name);
+	if (cli_is_unconnected(source->fd))
+		return cli_say(cli,
+			       "\"%s\" is a socket without a connection\n"
+			       "connect it before chario gets it",
+			       name);
+	return CLI_OK;
+}
+
 static int measure(const struct cli *cli, struct cli_source *source, uint64_t bytes)
 {
 	off_t size = lseek(source->fd, 0, SEEK_END);
+	int status;
 
 	if (fstat(source->fd, &source->begin))
 		return cli_fail(cli, -errno, "cannot look at \"%s\"", source->name);
-	if (S_ISDIR(source->begin.st_mode))
-		return cli_say(cli, "\"%s\" is a directory; tar -c makes one file of it",
-			       source->name);
-	if (gives_datagrams(source))
-		return cli_say(cli, "\"%s\" gives datagrams; chario record makes records of them",
-			       source->name);
+	status = check_kind(cli, source);
+	if (status)
+		return status;
 	/* Devices such as /dev/zero have no end. */
 	if (size > 0 || is_empty(source))
 		return measure_file(cli, source, (uint64_t)size, bytes);

@@ -70,6 +70,9 @@ def test_errors_say_whose_they_are(stream: chario.Stream, tmp_path: Path) -> Non
     with pytest.raises(IsADirectoryError, match="recording camera"):
         stream.record(folder)
     os.close(folder)
+    source, target = os.pipe()
+    with open(source, "rb"), open(target, "wb") as output, pytest.raises(OSError, match="Bad file descriptor"):
+        stream.record(output, limit_s=0.1)
     with open("/dev/zero", "rb") as file:
         with pytest.raises(chario.ChariOError, match="EINVAL"):
             stream.record(file, record_bytes=stream.room_bytes + 1)

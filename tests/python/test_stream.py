@@ -92,10 +92,12 @@ def test_a_full_area_and_a_ring(store: chario.Store, area: str) -> None:
 
 
 def test_a_recording_goes_on(store: chario.Store, area: str) -> None:
-    """With append after what is there, or as a new one if nothing is."""
+    """With append after what is there, if anything is; never with force."""
     for text in (b"one", b"two"):
         with chario.Stream(store, area, append=True) as stream:
             stream.write(text)
+    with pytest.raises(ValueError, match="choose one"):
+        chario.Stream(store, area, append=True, force=True)
     with chario.Reader(store, area) as reader:
         assert [record.data for record in reader] == [b"one", b"two"]
         reader.seek(1)

@@ -63,6 +63,7 @@ TEST(test_help, "help")
 {
 	GIVES(0, "help", "usage: chario VERB");
 	GIVES(0, "--help");
+	GIVES(0, "-h", "usage: chario VERB");
 	GIVES(0, "bind --help", "usage: chario bind", "--force");
 	GIVES(0, "help plan", "--limits LIST");
 	PARSES(0, "help --json");
@@ -158,13 +159,17 @@ TEST(test_hosts, "names of hosts")
 TEST(test_version, "version")
 {
 	GIVES(0, "--version", "module 0.1.0, 0 disks");
+	GIVES(2, "--version extra", "nothing goes behind --version");
 	fake_module_is_not_installed();
 	GIVES(0, "--version", "module not loaded");
 }
 
 TEST(test_list, "list")
 {
-	GIVES(0, "list", "no disk of CharIO");
+	GIVES(0, "list", "no disk of CharIO; chario list --all shows");
+	GIVES(0, "list --all", "no disk of CharIO; chario bind ADDRESS");
+	PARSES(0, "region apply --json");
+	SAME_TEXT(member("regions"), "[ ]");
 	PARSES(0, "list --all --json");
 	SAME_TEXT(member("disks"), "[ ]");
 	SAYS("\"driver\": \"nvme\"");

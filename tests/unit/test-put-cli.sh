@@ -342,6 +342,7 @@ gives 1 rm area :: 'the area is open elsewhere'
 gives 1 resize area 1M
 gives 1 put --bytes 2000000 source area :: 'cannot write "area"' EBUSY
 gives 1 format --force :: 'is open in another process'
+! grep any_size said || note "a file has no any_size"
 gives 0 ls :: 'filling 0 %'
 gives 0 create another 1M
 gives 0 rename area renamed

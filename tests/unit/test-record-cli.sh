@@ -252,11 +252,13 @@ PYTHON
 	status=$?
 	[ $status = "$expected" ] || note "$kind $verb: $status, not $expected: $(cat said)"
 	[ "$records" = 0 ] || has records "$records" bytes 10000 lost_records 0
+	case $verb in put*) says 'chario record ' ;; esac
 done <<'TABLE'
 0 10 pair record a --size 4M --record 1500 --json
 0 10 SEQPACKET record b --size 4M --record 1500 --seconds 60 --json
 0 7 STREAM record c --size 4M --record 1500 --seconds 60 --json
 1 0 pair put - a --bytes 1500
+1 0 STREAM put - z --bytes 1500
 3 0 pair record d --size 4M --record 500
 TABLE
 says 'data           0 bytes (0 B, 0 B/s)' 'lost           10 records, 10000 bytes'

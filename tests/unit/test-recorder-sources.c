@@ -78,25 +78,63 @@ TEST(test_units, "datagrams and packets are records")
 	CHECK(rig_holds(0, WHOLE_MAKERS * 10));
 }
 
-/* One that is too long is lost; one that is empty is no end. */
+/* One that is too long is lost, and one that is empty, which is no end; pipes have none. */
 TEST(test_odd_units, "datagrams that are too long or empty")
 {
 	static const char memory[RECORD + 1];
+	uint64_t lost = 0;
 
 	recorder.limit_bytes = 3 * RECORD + 1;
 	for (uint64_t i = 0; i < WHOLE_MAKERS; i++) {
+		bool empty = makers[i] != make_packets;
+
 		EQUAL(makers[i](), 0);
 		EQUAL(give(0, 1), 0);
-		EQUAL(send(ends[1], memory, 0, 0), makers[i] == make_packets ? -1 : 0);
+		EQUAL(send(ends[1], memory, 0, 0), empty ? 0 : -1);
 		EQUAL(write(ends[1], memory, RECORD + 1), RECORD + 1);
 		EQUAL(give(1, 2), 0);
 		ENDS(0, CHARIO_RECORDER_LIMIT);
-		EQUAL(recorder.gaps, 1);
+		EQUAL(recorder.gaps, empty + 1);
+		lost += recorder.gaps;
 		EQUAL(rig_look(), 0);
 		EQUAL(rig.status.records, 2 * (i + 1));
-		EQUAL(rig.status.lost_records, i + 1);
+		EQUAL(rig.status.lost_records, lost);
 		EQUAL(rig.status.lost_bytes, (i + 1) * (RECORD + 1));
 	}
+}
+
+/* Datagrams take the room that they need, although the longest would need a segment. */
+TEST(test_short_units, "short datagrams fill the area")
+{
+	const uint64_t in_segment = RIG_SEGMENT / (RECORD + 100);
+	const uint64_t most = (RIG_SLOTS - 1) * in_segment;
+
+	recorder.record_bytes = chario_stream_room_bytes(rig.stream);
+	recorder.limit_bytes = RECORD;
+	EQUAL(make_dgram(), 0);
+	for (uint64_t i = 0; i < most; i++) {
+		EQUAL(give(i, i + 1), 0);
+		ENDS(0, CHARIO_RECORDER_LIMIT);
+	}
+	CHECK(rig_holds(0, most));
+}
+
+/* One that is lost takes no room of the area. */
+TEST(test_lost_units, "datagrams that are lost leave the area empty")
+{
+	static const char memory[RIG_SEGMENT];
+
+	recorder.record_bytes = chario_stream_room_bytes(rig.stream);
+	EQUAL(make_dgram(), 0);
+	recorder.limit_bytes = RIG_SEGMENT;
+	for (unsigned int i = 0; i < 2 * RIG_SLOTS; i++) {
+		EQUAL(send(ends[1], memory, 0, 0), 0);
+		EQUAL(send(ends[1], memory, RIG_SEGMENT, 0), RIG_SEGMENT);
+		ENDS(0, CHARIO_RECORDER_LIMIT);
+	}
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.lost_records, 4 * RIG_SLOTS);
+	CHECK(rig.status.segments <= 1);
 }
 
 static int give_packets(const struct chario_recorder *now, void *data)
@@ -152,7 +190,9 @@ TEST(test_end_of_datagrams, "datagrams end with the peer")
 	/* It reports that the socket has no peer, and shuts it down. */
 	EQUAL(shutdown(ends[0], SHUT_RD), -1);
 	ENDS(0, CHARIO_RECORDER_SOURCE);
-	CHECK(rig_holds(0, 5));
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.records, 5);
+	EQUAL(rig.status.lost_records, 1);
 }
 
 /* A device refuses a read without room for a whole event. */
@@ -250,7 +290,7 @@ static int stop_at_durable(const struct chario_recorder *now, void *data)
 	return !rig_look() && rig.status.durable_records ? STOPPED : 0;
 }
 
-/* An empty datagram is no record and holds no room, so the record before it becomes durable. */
+/* An empty datagram is lost and holds no room, so the record before it becomes durable. */
 TEST(test_empty_datagram, "an empty datagram delays no record")
 {
 	struct chario_stream_options timely = rig_small;
@@ -267,7 +307,7 @@ TEST(test_empty_datagram, "an empty datagram delays no record")
 	CHECK(rig_holds(0, 1));
 }
 
-/* Losses are counted that an empty datagram reports, or none. */
+/* Losses are counted that an empty datagram reports, which is one itself, or none. */
 TEST(test_losses, "losses that no later datagram reports")
 {
 	const int least = 1;
@@ -282,14 +322,37 @@ TEST(test_losses, "losses that no later datagram reports")
 		for (kept = 0; recv(ends[0], memory, RECORD, MSG_DONTWAIT) > 0; kept++)
 			;
 		CHECK(kept < 50);
-		lost += 50 - kept;
+		lost += 50 - kept + (uint64_t)is_reported;
 		if (is_reported)
 			EQUAL(send(ends[1], "", 0, 0), 0);
 		EQUAL(run(), 0);
-		EQUAL(recorder.gaps, 1);
+		EQUAL(recorder.gaps, 1 + is_reported);
 		EQUAL(rig_look(), 0);
 		EQUAL(rig.status.lost_records, lost);
 	}
+}
+
+/* The count that a datagram brings is that of its arrival. */
+TEST(test_place_of_losses, "losses lie before the datagram that tells of them")
+{
+	const int least = 1;
+
+	EQUAL(make_udp(), 0);
+	EQUAL(setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
+	EQUAL(give(0, 50), 0);
+	recorder.limit_bytes = RECORD;
+	ENDS(0, CHARIO_RECORDER_LIMIT);
+	EQUAL(give(50, 51), 0);
+	recorder.limit_bytes = 0;
+	recorder.limit_ns = 1;
+	recorder.flags = CHARIO_RECORDER_DRAIN;
+	ENDS(0, CHARIO_RECORDER_LIMIT);
+	EQUAL(rig_read_back(), 0);
+	while (!rig_next() && !rig.record.missing)
+		;
+	CHECK(rig.record.missing > 0);
+	EQUAL(rig.record.sequence, 50);
+	CHECK(lab_is(rig.record.memory, rig.record.bytes, 50));
 }
 
 static int stop(const struct chario_recorder *now, void *data)

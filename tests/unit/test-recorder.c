@@ -116,6 +116,14 @@ TEST(test_errors, "errors of the source and of the disk")
 	EQUAL(chario_recorder_run(rig.stream, fd, &recorder), -EBADF);
 	EQUAL(chario_recorder_run(rig.stream, -1, &recorder), -EBADF);
 	EQUAL(recorder.end, CHARIO_RECORDER_READ);
+	/* Poll never tells of data there, so these would be waited for until the limit. */
+	recorder.limit_ns = 50000000;
+	EQUAL(chario_recorder_run(rig.stream, ends[1], &recorder), -EBADF);
+	EQUAL(recorder.end, CHARIO_RECORDER_READ);
+	fd = open("/proc/self/fd/0", O_PATH | O_CLOEXEC);
+	EQUAL(chario_recorder_run(rig.stream, fd, &recorder), -EBADF);
+	close(fd);
+	recorder.limit_ns = 0;
 	recorder.flags = CHARIO_RECORDER_DATAGRAMS;
 	EQUAL(give(0, 2), 0);
 	ENDS(-ENOTSOCK, CHARIO_RECORDER_READ);

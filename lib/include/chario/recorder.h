@@ -118,14 +118,14 @@ struct chario_recorder {
  * @fd: descriptor of the source, open for reading; it stays the caller's
  * @recorder: options and result
  *
- * Datagrams and packets that are longer than a record count as lost, and so do datagrams that
- * the kernel had no room for, whether a later datagram arrives or not; but behind the last
- * datagram of a run that @progress or @limit_ns ends only with CHARIO_RECORDER_DRAIN, because
- * datagrams that still wait may lie before the loss.  The recorder sets
- * SO_RXQ_OVFL of the socket, and SO_TIMESTAMPNS, by which records have the time when their
- * datagrams arrived; it drops messages of the error queue.  Lines of /dev/kmsg that were
- * overwritten count as lost; the kernel has no count for other devices.  Recorded data are
- * durable after chario_stream_wait() or chario_stream_close().
+ * Datagrams and packets that are longer than a record count as lost, so do empty ones, because
+ * a record has one byte at least, and so do datagrams that the kernel had no room for, whether
+ * a later datagram arrives or not; but behind the last datagram of a run that @progress or
+ * @limit_ns ends only with CHARIO_RECORDER_DRAIN, because datagrams that still wait may lie
+ * before the loss.  The recorder sets SO_RXQ_OVFL of the socket, and SO_TIMESTAMPNS, by which
+ * records have the time when their datagrams arrived; it drops messages of the error queue.
+ * Lines of /dev/kmsg that were overwritten count as lost; the kernel has no count for other
+ * devices.  Recorded data are durable after chario_stream_wait() or chario_stream_close().
  *
  * The recorder looks before each read of a pipe if a packet is first.  A packet that is read
  * together with bytes before it is not told from them, and may be cut without a count.
@@ -142,13 +142,13 @@ struct chario_recorder {
  *
  * Context: may sleep; the caller is the producer of the stream.
  * Return: 0 with CHARIO_RECORDER_SOURCE and CHARIO_RECORDER_LIMIT; the result of @progress; or
- * a negative errno, whose reason is in @recorder->end: -EINVAL if a member is out of its
- * range; -ENOMEM; -ENOSPC with CHARIO_RECORDER_FULL; -ENOTCONN if @fd is a socket that listens,
- * of which accept(2) gives the sockets to record from; -ENOTSOCK or -EPROTOTYPE if
- * CHARIO_RECORDER_DATAGRAMS is set and @fd gives none; -EIO if poll(2) reports an error of @fd
- * that no read takes away; -ENOBUFS if there is no room to look at a pipe; the errors of
- * poll(2), read(2) and recvmsg(2); and those of chario_stream_get(), such as -EPERM in a child
- * of fork(2).
+ * a negative errno, whose reason is in @recorder->end: -EBADF if @fd is not open for reading;
+ * -EINVAL if a member is out of its range; -ENOMEM; -ENOSPC with CHARIO_RECORDER_FULL;
+ * -ENOTCONN if @fd is a socket that listens, of which accept(2) gives the sockets to record
+ * from; -ENOTSOCK or -EPROTOTYPE if CHARIO_RECORDER_DATAGRAMS is set and @fd gives none; -EIO
+ * if poll(2) reports an error of @fd that no read takes away; -ENOBUFS if there is no room to
+ * look at a pipe; the errors of poll(2), read(2) and recvmsg(2); and those of
+ * chario_stream_get(), such as -EPERM in a child of fork(2).
  */
 int chario_recorder_run(struct chario_stream *stream, int fd, struct chario_recorder *recorder);
 

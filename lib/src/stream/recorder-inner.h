@@ -24,9 +24,11 @@
  * @begin_ns: time when the recorder began
  * @room: room for the present record
  * @place: memory that the record is read into: that of @room or @scratch; NULL if none
- * @scratch: memory for records that are lost, and for packets and events
+ * @scratch: memory for records that are lost, and for those of which the length is not known
  * @scratch_bytes: length of @scratch
- * @whole: number of bytes of a packet or an event in @scratch that has no room yet; 0 if none
+ * @whole: number of bytes of a datagram, a packet or events in @scratch that have no room yet; 0 if
+ *	none
+ * @whole_ns: time of arrival of a datagram in @scratch; 0 if unknown
  * @filled: number of bytes of the record that have been read
  * @frame_left: number of bytes until the record is full
  * @record_ns: time when the record began
@@ -52,6 +54,7 @@ struct recorder_loop {
 	unsigned char *scratch;
 	size_t scratch_bytes;
 	size_t whole;
+	uint64_t whole_ns;
 	size_t filled;
 	size_t frame_left;
 	uint64_t record_ns;

@@ -6,7 +6,9 @@
  * record delays the segment that it lies in.  If there is no room and the source does not
  * wait, the record is read into scratch memory and counts as lost.
  *
- * Packets and events are read into scratch memory first, because their length is not known.
+ * Packets and events are read into scratch memory first, because their length is not known; so
+ * are datagrams where the segment has less room left than the longest of them needs, or all that
+ * room would stay empty.
  */
 #include "stream/recorder-inner.h"
 
@@ -141,23 +143,23 @@ void chario_recorder_end_record(struct recorder_loop *loop, size_t bytes, uint64
 	check_limit(loop);
 }
 
-/* Count a record that is too long, which nobody can use in part. */
-static bool is_too_long(struct recorder_loop *loop, const struct stream_taken *taken)
+/*
+ * Count a record that a recording cannot hold: one that is too long, which nobody can use in
+ * part, or that is empty.  Returns whether it is one.
+ */
+static bool lose_if_unfit(struct recorder_loop *loop, const struct stream_taken *taken)
 {
 	size_t most = loop->source.kind == STREAM_SOURCE_EVENTS ?
 			      chario_stream_room_bytes(loop->stream) :
 			      (size_t)loop->recorder->record_bytes;
-	bool is = taken->cut || taken->bytes > most;
 
-	if (is)
-		chario_recorder_lose(loop, 1, taken->bytes);
-	return is;
-}
-
-static void take_datagram(struct recorder_loop *loop, const struct stream_taken *taken)
-{
-	chario_recorder_end_record(loop, is_too_long(loop, taken) ? 0 : taken->bytes,
-				   taken->time_ns);
+	if (taken->bytes && !taken->cut && taken->bytes <= most)
+		return false;
+	/* Room whose number is not the newest cannot be taken back, and would stay empty. */
+	chario_recorder_end_record(loop, 0, 0);
+	chario_recorder_lose(loop, 1, taken->bytes);
+	check_limit(loop);
+	return true;
 }
 
 static void take_bytes(struct recorder_loop *loop, size_t bytes, size_t wanted)
@@ -182,17 +184,38 @@ static void store_whole(struct recorder_loop *loop)
 	if (loop->place != loop->scratch)
 		memcpy(loop->place, loop->scratch, bytes);
 	loop->whole = 0;
-	chario_recorder_end_record(loop, bytes, 0);
+	chario_recorder_end_record(loop, bytes, loop->whole_ns);
 }
 
 static void take_whole(struct recorder_loop *loop, const struct stream_taken *taken)
 {
-	if (is_too_long(loop, taken)) {
-		check_limit(loop);
+	if (lose_if_unfit(loop, taken))
 		return;
-	}
 	loop->whole = taken->bytes;
+	loop->whole_ns = taken->time_ns;
 	store_whole(loop);
+}
+
+static void take_datagram(struct recorder_loop *loop, const struct stream_taken *taken)
+{
+	if (!loop->place)
+		take_whole(loop, taken);
+	else if (!lose_if_unfit(loop, taken))
+		chario_recorder_end_record(loop, taken->bytes, taken->time_ns);
+}
+
+/*
+ * Count the losses that a datagram tells of, which lie before it.  Its room has a number already,
+ * so it moves to scratch memory, and gets one behind them.
+ */
+static void lose_before(struct recorder_loop *loop, const struct stream_taken *taken)
+{
+	if (taken->lost && loop->place && loop->place != loop->scratch) {
+		memcpy(loop->scratch, loop->place,
+		       MIN(taken->bytes, (size_t)loop->recorder->record_bytes));
+		chario_recorder_end_record(loop, 0, 0);
+	}
+	chario_recorder_lose(loop, taken->lost, 0);
 }
 
 /* Read once.  Returns as chario_source_read(), and has stopped the recorder at an end. */
@@ -201,8 +224,7 @@ static int read_source(struct recorder_loop *loop, void *memory, size_t bytes,
 {
 	int ret = chario_source_read(&loop->source, memory, bytes, taken);
 
-	/* An empty datagram is no record, but it may tell of losses. */
-	chario_recorder_lose(loop, taken->lost, 0);
+	lose_before(loop, taken);
 	loop->recorder->taken_bytes += taken->bytes;
 	loop->drain_left -= MIN(loop->drain_left, taken->charge);
 	if (!ret)
@@ -232,7 +254,10 @@ static int read_events(struct recorder_loop *loop, struct stream_taken *taken)
 	return read_source(loop, loop->scratch, loop->scratch_bytes, taken);
 }
 
-/* Read a packet or events; the bytes before them are a record of their own. */
+/*
+ * Read a packet, events or a datagram into scratch memory; the bytes before them are a record of
+ * their own.
+ */
 static void read_whole(struct recorder_loop *loop)
 {
 	struct stream_taken taken;
@@ -271,12 +296,24 @@ static void read_in_place(struct recorder_loop *loop)
 		chario_recorder_end_record(loop, 0, 0);
 }
 
+/* Returns whether the segment has room, but not for the longest datagram. */
+static bool is_nearly_full(struct recorder_loop *loop)
+{
+	uint32_t space;
+
+	if (loop->place)
+		return false;
+	CHARIO_LOCK(&loop->stream->lock);
+	space = chario_stream_space(loop->stream);
+	return space && space < loop->recorder->record_bytes;
+}
+
 void chario_recorder_take(struct recorder_loop *loop)
 {
-	int is_whole = 0;
+	int is_whole = loop->source.kind == STREAM_SOURCE_DATAGRAMS ?
+			       is_nearly_full(loop) :
+			       chario_source_is_whole(&loop->source);
 
-	if (loop->source.kind != STREAM_SOURCE_DATAGRAMS)
-		is_whole = chario_source_is_whole(&loop->source);
 	check_read(loop, is_whole);
 	if (is_whole > 0)
 		read_whole(loop);

@@ -138,7 +138,7 @@ int chario_source_receive(struct stream_source *source, void *memory, size_t byt
 		return -EAGAIN;
 	taken->bytes = (size_t)got;
 	taken->charge = taken->bytes + OVERHEAD;
-	return got ? 1 : -EAGAIN;
+	return 1;
 }
 
 /*

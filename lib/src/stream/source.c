@@ -78,11 +78,15 @@ static enum stream_source_kind kind_of(int fd, const struct stat *file)
 
 int chario_source_open(struct stream_source *source, int fd)
 {
+	int flags = fcntl(fd, F_GETFL);
 	struct stat file;
 
 	*source = (struct stream_source){ .fd = fd, .probe = { -1, -1 } };
-	if (fstat(fd, &file))
+	if (flags < 0 || fstat(fd, &file))
 		return -errno;
+	/* Poll reports nothing to read of the end of a pipe that is written. */
+	if ((flags & O_ACCMODE) == O_WRONLY)
+		return -EBADF;
 	source->kind = kind_of(fd, &file);
 	source->is_socket = S_ISSOCK(file.st_mode);
 	source->is_device = S_ISCHR(file.st_mode);

@@ -90,8 +90,8 @@ void chario_source_close(struct stream_source *source);
 int chario_source_is_whole(struct stream_source *source);
 
 /*
- * Read once.  Returns 1 if there were bytes, 0 at the end, -EAGAIN if there is nothing now or
- * the datagram is empty, or another negative errno.
+ * Read once.  Returns 1 if there were bytes or an empty datagram, 0 at the end, -EAGAIN if there
+ * is nothing now, or another negative errno.
  */
 int chario_source_read(struct stream_source *source, void *memory, size_t bytes,
 		       struct stream_taken *taken);

@@ -123,16 +123,19 @@ class Stream(Resource):
         late_s: float = 0,
         record_bytes: int = 0,
     ) -> None:
-        """Begin a recording in an area; 0 stands for the default.
+        """Begin a recording in an area, or with ``append`` continue one that is there; 0 stands for the default.
 
-        With ``append``, the recording in the area is continued; one begins if there is none.  Only
-        with ``force`` is a recording that is not continued, or a file of chario put, overwritten.
+        Only with ``force``, which excludes ``append``, is a recording, or a file of chario put, overwritten.
 
         ``record_bytes`` is the usual size of a room: segments become a
         multiple of it, so that rooms fill them.  ``dense`` rooms of less than 4096 bytes take
         less of the area, and begin at multiples of 8 in memory instead of 64.
         """
-        flags = (_abi.STREAM_RING if ring else 0) | (_abi.STREAM_APPEND | _abi.STREAM_BEGIN if append else 0)
+        if append and force:
+            raise ValueError("append continues the recording, and force begins anew: choose one")
+        # The first of a series of recordings has none to continue.
+        flags = _abi.STREAM_APPEND | _abi.STREAM_BEGIN if append else 0
+        flags |= _abi.STREAM_RING if ring else 0
         flags |= 0 if force else _abi.STREAM_EXCL
         options = _abi.StreamOptions.new(
             flags=flags | (0 if checksums else _abi.STREAM_NO_CRC) | (_abi.STREAM_DENSE if dense else 0),
@@ -193,8 +196,8 @@ class Stream(Resource):
 
         A stream of bytes is cut into records of ``record_bytes``, by default 64 KiB or the
         longest room; a record that is not full after ``part_s`` (1 s) ends all the same.  Of a
-        socket of datagrams, each is a record; with ``datagrams`` any other file is an error.
-        With ``drop`` the source never waits for the disk, and lost records are counted.
+        socket of datagrams, each is a record, and an empty one is lost; with ``datagrams`` any
+        other file is an error.  With ``drop`` the source never waits for the disk, and lost records are counted.
         ``progress(taken_bytes)`` may end the recording by returning False.  With ``drain``,
         what waits in the kernel then or after ``limit_s`` is recorded first.
         """
