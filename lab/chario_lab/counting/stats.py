@@ -10,8 +10,9 @@ from chario_lab.counting.layers import IDLE, LAYERS, OTHER, Symbol
 from chario_lab.counting.series import Counts, Operation, Point
 
 IDLE_INDEX = LAYERS.index(IDLE)
-# Fewer clean operations than this, and those with a tick are taken in as well.
-MIN_CLEAN = 8
+# Fewer clean operations than this, and those with a tick are taken in as well: a tick is no part of any operation, so
+# even a few clean ones tell more of a call than many with a tick.
+MIN_CLEAN = 3
 # The part of a case that may be spent in functions without a layer.
 UNASSIGNED_LIMIT = 0.02
 # Calls that sleep have nearly as many totals as there are calls.
