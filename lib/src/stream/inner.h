@@ -201,6 +201,7 @@ struct chario_patience {
  *	interrupted part may have torn; UINT64_MAX if the area holds no ring
  * @after_end: true if this stream continues a closed recording, all of which was durable
  * @cursor: offset of the next record header in the segment being filled
+ * @first: offset of the first record header of the open batch
  * @ceiling: offset in that segment at which data of callers' buffers begin
  * @filling: true if a segment is being filled
  * @next_segment: number of the next segment to be begun
@@ -267,6 +268,7 @@ struct chario_stream {
 	bool after_end;
 
 	uint32_t cursor;
+	uint32_t first;
 	uint32_t ceiling;
 	bool filling;
 	uint64_t next_segment;
