@@ -8,7 +8,7 @@ from itertools import chain
 import pytest
 from rich.console import Console
 
-from chario_lab.counting.layers import IDLE, USER
+from chario_lab.counting.layers import IDLE, OTHER, USER
 from chario_lab.counting.series import Operation
 from chario_lab.counting.stats import differences, summarise
 from chario_lab.experiments.bench.matrix import CASES, GOALS, HIPRI_PAIRS, IOMMU_CALLS, IOMMU_KEYS, IOMMU_PAIRS, KNOWN
@@ -70,13 +70,37 @@ def test_the_functions_that_make_calls_differ_are_named() -> None:
     assert (difference.extra, difference.share, difference.functions) == (8, 0.1, {"vfs_read": 8})
 
 
-def test_a_case_of_two_operations_is_named() -> None:
-    """A median of writes that are followed by a flush in every other call is the count of neither."""
+@pytest.mark.parametrize(
+    ("rung", "told"),
+    [([1, 2], "1 in 4 calls, 2 in 4 calls"), ([0, 1, 1, 2], "0 in 2 calls, 1 in 4 calls, 2 in 2 calls")],
+)
+def test_a_case_of_two_operations_is_named(rung: list[int], told: str) -> None:
+    """A median of writes that are followed by a flush in some calls is the count of neither, whatever their mean."""
     run = run_with(getppid=337)
-    run.series["record-4m"] = record("record-4m", [counted(9_783, sq_doorbells=1), counted(20_096, sq_doorbells=2)] * 5)
+    operations = [counted(9_783 * count, sq_doorbells=count) for count in rung]
+    run.series["record-4m"] = record("record-4m", operations * (8 // len(rung)))
     run.series["read-poll"] = record("read-poll", [counted(1_500, sq_doorbells=1)] * 10)
-    assert mixed(run) == {"record-4m": 1.5}
-    assert f"not one operation, 1.50 doorbells a call: {CASES['record-4m'].title}" in shown(run)
+    assert list(mixed(run)) == ["record-4m"]
+    assert f"not one operation, doorbells: {told}: {CASES['record-4m'].title}" in shown(run)
+
+
+def test_what_is_said_of_a_guest_behind_an_iommu_names_its_mode() -> None:
+    """The same case is in each mode, under the same title."""
+    behind = {mode: Results("6.1", failures={"read-poll": "stuck"}, complaint="WARNING") for mode in ("strict", "lazy")}
+    for one in behind.values():
+        unknown = operation({OTHER: 1_000}, sq_doorbells=1)
+        one.series["read"] = record("read", [unknown, replace(unknown, sq_doorbells=2)] * 5)
+    text = shown(run_with(getppid=337), behind)
+    for mode in behind:
+        place = f" behind an IOMMU ({mode})"
+        assert f"100.0% in functions without a layer{place}: {CASES['read'].title}" in text
+        assert f"not one operation{place}, doorbells:" in text
+        assert f"failed{place}:" in text and f"complained{place}:" in text
+
+
+def test_a_title_is_understood_by_itself() -> None:
+    """Tables and messages show a case without its neighbours."""
+    assert not [case.title for case in CASES.values() if " such " in case.title]
 
 
 def test_a_target_is_reached_by_count_and_by_ratio() -> None:

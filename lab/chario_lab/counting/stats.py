@@ -4,7 +4,7 @@
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from chario_lab.counting.layers import IDLE, LAYERS, OTHER, Symbol
 from chario_lab.counting.series import Counts, Operation, Point
@@ -35,7 +35,8 @@ class Summary:
 
     The layers are those of one operation, the median one, so their sum without the idle loop is
     the median itself; the functions are those of the operation that is nearest to it. `share` is
-    the part of the clean operations that cost exactly `mode`.
+    the part of the clean operations that cost exactly `mode`. `rung` has how many of all operations
+    rang the submission doorbell how often.
     """
 
     instructions: int
@@ -52,6 +53,7 @@ class Summary:
     layers: Mapping[str, int]
     functions: Mapping[str, int]
     function_layers: Mapping[str, str]
+    rung: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def unassigned(self) -> float:
@@ -116,6 +118,7 @@ def summarise(operations: Sequence[Operation], symbols: Sequence[Symbol]) -> Sum
         layers={name: count for name, count in zip(LAYERS, typical.layers, strict=False) if count},
         functions={symbols[index].name: count for index, count in detailed},
         function_layers={symbols[index].name: symbols[index].layer for index, _ in detailed},
+        rung=dict(sorted(Counter(op.sq_doorbells for op in operations).items())),
     )
 
 

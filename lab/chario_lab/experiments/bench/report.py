@@ -79,15 +79,20 @@ def print_run(console: Console, run: Results, behind: Mapping[str, Results]) -> 
     for mode, one in behind.items():
         console.print(_iommu_table(run, one, mode))
         console.print(_large_table(one, mode))
-        _print_failures(console, one)
-    for one in (run, *behind.values()):
-        _print_unassigned(console, one)
-        for key, rung in mixed(one).items():
-            console.print(f"[yellow]not one operation, {rung:.2f} doorbells a call:[/yellow] {matrix.CASES[key].title}")
+        _print_failures(console, one, _place(mode))
+    places = {"": run, **{_place(mode): one for mode, one in behind.items()}}
+    for place, one in places.items():
+        _print_unassigned(console, one, place)
+        _print_mixed(console, one, place)
     console.print(EXCLUDED, style="dim", highlight=False)
-    for one in (run, *behind.values()):
+    for place, one in places.items():
         if one.complaint:
-            console.print(f"[red]The guest's kernel complained:[/red]\n{escape(one.complaint)}", highlight=False)
+            console.print(f"[red]The guest's kernel complained{place}:[/red]\n{escape(one.complaint)}", highlight=False)
+
+
+def _place(mode: str) -> str:
+    """Of a guest behind an IOMMU, as messages name it."""
+    return f" behind an IOMMU ({mode})"
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -149,21 +154,28 @@ def _cost_cells(run: Results, series: SeriesRecord) -> list[str]:
     ]
 
 
-def _print_failures(console: Console, run: Results) -> None:
+def _print_failures(console: Console, run: Results, place: str = "") -> None:
     """Why cases have no figures; a reason that several share is said once."""
     reasons: dict[str, list[str]] = {}
     for key, reason in run.failures.items():
         reasons.setdefault(reason, []).append(matrix.CASES[key].title)
     for reason, titles in reasons.items():
-        console.print(f"[red]failed:[/red] {'; '.join(titles)}\n{escape(reason)}\n", highlight=False)
+        console.print(f"[red]failed{place}:[/red] {'; '.join(titles)}\n{escape(reason)}\n", highlight=False)
 
 
-def _print_unassigned(console: Console, run: Results) -> None:
+def _print_unassigned(console: Console, run: Results, place: str) -> None:
     """The cases whose functions layers.toml does not know well enough."""
     for key, series in run.series.items():
         if series.counted.unassigned > UNASSIGNED_LIMIT:
             share = f"{series.counted.unassigned:.1%}"
-            console.print(f"[yellow]{share} in functions without a layer:[/yellow] {matrix.CASES[key].title}")
+            console.print(f"[yellow]{share} in functions without a layer{place}:[/yellow] {matrix.CASES[key].title}")
+
+
+def _print_mixed(console: Console, run: Results, place: str) -> None:
+    """The cases whose median is that of several operations."""
+    for key, rung in mixed(run).items():
+        counts = ", ".join(f"{number} in {calls} calls" for number, calls in rung.items())
+        console.print(f"[yellow]not one operation{place}, doorbells: {counts}:[/yellow] {matrix.CASES[key].title}")
 
 
 def _verdict_table(run: Results, verdicts: list[Verdict]) -> Table:
