@@ -5,9 +5,10 @@ import io
 from dataclasses import replace
 from itertools import chain
 
+import pytest
 from rich.console import Console
 
-from chario_lab.counting.layers import IDLE, USER
+from chario_lab.counting.layers import IDLE, OTHER, USER
 from chario_lab.counting.series import Operation
 from chario_lab.counting.stats import differences, summarise
 from chario_lab.experiments.bench.matrix import CASES, GOALS, HIPRI_PAIRS, IOMMU_CALLS, IOMMU_KEYS, IOMMU_PAIRS, KNOWN
@@ -48,10 +49,13 @@ def test_the_idle_loop_and_ticks_are_left_out() -> None:
     assert (summary.operations, summary.clean, summary.ticks_included) == (25, 20, False)
 
 
-def test_ticks_are_taken_in_when_nothing_else_is_left() -> None:
-    """Long calls nearly all contain one; the figure says so."""
-    summary = summarise([counted(100, ticks=1)] * 20, SYMBOLS)
-    assert (summary.ticks_included, summary.instructions) == (True, 100)
+@pytest.mark.parametrize(
+    ("clean", "instructions", "ticks_included"), [(0, 3_000, True), (2, 3_000, True), (3, 100, False), (6, 100, False)]
+)
+def test_ticks_are_taken_in_when_nothing_else_is_left(clean: int, instructions: int, ticks_included: bool) -> None:
+    """A busy machine leaves a few clean calls of 60, which are what a call costs; without them, the figure says so."""
+    summary = summarise([counted(3_000, ticks=1)] * (60 - clean) + [counted(100)] * clean, SYMBOLS)
+    assert (summary.instructions, summary.ticks_included) == (instructions, ticks_included)
 
 
 def test_the_share_counts_equal_calls() -> None:
@@ -66,13 +70,37 @@ def test_the_functions_that_make_calls_differ_are_named() -> None:
     assert (difference.extra, difference.share, difference.functions) == (8, 0.1, {"vfs_read": 8})
 
 
-def test_a_case_of_two_operations_is_named() -> None:
-    """A median of writes that are followed by a flush in every other call is the count of neither."""
+@pytest.mark.parametrize(
+    ("rung", "told"),
+    [([1, 2], "1 in 4 calls, 2 in 4 calls"), ([0, 1, 1, 2], "0 in 2 calls, 1 in 4 calls, 2 in 2 calls")],
+)
+def test_a_case_of_two_operations_is_named(rung: list[int], told: str) -> None:
+    """A median of writes that are followed by a flush in some calls is the count of neither, whatever their mean."""
     run = run_with(getppid=337)
-    run.series["record-4m"] = record("record-4m", [counted(9_783, sq_doorbells=1), counted(20_096, sq_doorbells=2)] * 5)
+    operations = [counted(9_783 * count, sq_doorbells=count) for count in rung]
+    run.series["record-4m"] = record("record-4m", operations * (8 // len(rung)))
     run.series["read-poll"] = record("read-poll", [counted(1_500, sq_doorbells=1)] * 10)
-    assert mixed(run) == {"record-4m": 1.5}
-    assert f"not one operation, 1.50 doorbells a call: {CASES['record-4m'].title}" in shown(run)
+    assert list(mixed(run)) == ["record-4m"]
+    assert f"not one operation, doorbells: {told}: {CASES['record-4m'].title}" in shown(run)
+
+
+def test_what_is_said_of_a_guest_behind_an_iommu_names_its_mode() -> None:
+    """The same case is in each mode, under the same title."""
+    behind = {mode: Results("6.1", failures={"read-poll": "stuck"}, complaint="WARNING") for mode in ("strict", "lazy")}
+    for one in behind.values():
+        unknown = operation({OTHER: 1_000}, sq_doorbells=1)
+        one.series["read"] = record("read", [unknown, replace(unknown, sq_doorbells=2)] * 5)
+    text = shown(run_with(getppid=337), behind)
+    for mode in behind:
+        place = f" behind an IOMMU ({mode})"
+        assert f"100.0% in functions without a layer{place}: {CASES['read'].title}" in text
+        assert f"not one operation{place}, doorbells:" in text
+        assert f"failed{place}:" in text and f"complained{place}:" in text
+
+
+def test_a_title_is_understood_by_itself() -> None:
+    """Tables and messages show a case without its neighbours."""
+    assert not [case.title for case in CASES.values() if " such " in case.title]
 
 
 def test_a_target_is_reached_by_count_and_by_ratio() -> None:
@@ -165,6 +193,33 @@ def test_doubtful_figures_are_marked() -> None:
     run.series["stock-write"] = record("stock-write", [replace(counted(200), stalls_missed=1)] * 10)
     text = shown(run)
     assert "100*" in text and "200!" in text
+
+
+@pytest.mark.parametrize(
+    ("title", "key", "base", "cells"),
+    [
+        ("Figures of an independent one", "getppid", "", "337 1,000* +196.7%* no*"),
+        (
+            "What is asked",
+            "read-poll",
+            "stock-uring-read",
+            "1,000* 1,900 0.500* 0.38 io_uring IOPOLL read 4 KiB, registered buffer no*",
+        ),
+        ("What a region costs", "region-read-poll", "read-poll", "2,000 1,000* -1,000* yes*"),
+        ("What a timeline costs", "transfer-timeline", "transfer-poll", "2,000 1,000* -1,000*"),
+        ("What a MiB of a recording costs", "record-4m", "write-1m-poll", "250* 2,000 0.12* 1.1: yes*"),
+        ("Large calls behind an IOMMU (strict)", "128k-poll", "stock-128k", "2,000 1,000* 0.50* yes*"),
+        ("What an IOMMU costs", "transfer-poll", "stock-pass-read", "2,000 1,000* -1,000* 0.50* yes*"),
+    ],
+)
+def test_what_follows_from_doubtful_figures_is_marked(title: str, key: str, base: str, cells: str) -> None:
+    """A ratio and a verdict are no better than a median with ticks in it."""
+    run, behind = Results("6.1", "6.1.0-test"), Results("6.1")
+    for one in (run, behind):
+        one.series = {name: record(name, [counted(2_000)] * 10) for name in (key, base) if name}
+    (behind if "IOMMU" in title else run).series[key] = record(key, [counted(1_000, ticks=1)] * 10)
+    row = shown(run, {"strict": behind}).partition(title)[2].partition(f"{CASES[key].title} ")[2].splitlines()[0]
+    assert cells in " ".join(row.split())
 
 
 def test_results_are_found_in_records() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chario_lab.counting.build import BuildError, build_tools
+from chario_lab.counting import build
+from chario_lab.counting.build import INCLUDES, LAB, BuildError, build_tools
 from chario_lab.experiments.bench.matrix import CASES
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -20,6 +21,20 @@ def test_both_are_built_once(own_cache: Path) -> None:
     before = tools.plugin.stat().st_mtime_ns
     assert build_tools() == tools
     assert tools.plugin.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("folder", ["lib/include", "lib/src/stream", "kernel/uapi", "kernel/types", "lab/bench"])
+def test_a_changed_header_is_another_program(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever a source may include it from."""
+    monkeypatch.setattr(build, "LAB", tmp_path / "lab")
+    monkeypatch.setattr(build, "INCLUDES", tuple(tmp_path / each.relative_to(LAB.parent) for each in INCLUDES))
+    header = tmp_path / folder / "split.h"
+    header.parent.mkdir(parents=True)
+    digests = set()
+    for text in ("one", "other"):
+        header.write_text(text)
+        digests.add(build._digest((), ()))
+    assert len(digests) == 2
 
 
 def test_the_program_knows_every_call_of_the_matrix() -> None:

@@ -18,10 +18,11 @@ bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns);
 
 /* The clock that is set, the one that is not, and the time asleep, which CLOCK_MONOTONIC does not count. */
 static int64_t clock_ns, boot_ns, asleep_ns;
-static unsigned int naps;
+static unsigned int naps, looks;
 
 uint64_t __wrap_chario_sys_clock(clockid_t clock)
 {
+	looks++;
 	if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)
 		return (uint64_t)clock_ns;
 	return (uint64_t)(clock == CLOCK_BOOTTIME ? boot_ns : boot_ns - asleep_ns);

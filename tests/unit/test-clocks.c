@@ -223,4 +223,26 @@ TEST(test_room, "a clock may be set while room is out")
 		check_room(steps[i / 2], i % 2);
 }
 
+/* Where the clocks cannot be read without the kernel, each look is a system call. */
+TEST(test_looks, "a record costs five looks at the clocks, one less with a time of its own")
+{
+	struct chario_stream_room room;
+
+	clock_ns = Y2026 * SECOND;
+	boot_ns = BEGIN_NS;
+	EQUAL(rig_open(&rig_small), 0);
+	EQUAL(record_at(0, 0, 0), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		uint64_t at_ns = i * (uint64_t)clock_ns;
+
+		looks = 0;
+		EQUAL(record_at(1 + i, at_ns, 0), 0);
+		EQUAL(looks, 5 - i);
+		looks = 0;
+		EQUAL(rig_get(RECORD, &room), 0);
+		EQUAL(chario_stream_commit(rig.stream, &room, RECORD, at_ns, 0), 0);
+		EQUAL(looks, 5 - i);
+	}
+}
+
 TEST_MAIN(before, rig_end)

@@ -11,6 +11,8 @@ from pathlib import Path
 from chario_lab.cache import cache_dir
 
 LAB = Path(__file__).resolve().parents[2]
+# Where headers are found by their names, besides beside the sources.
+INCLUDES = tuple(LAB.parent / folder for folder in ("lib/include", "lib/src", "kernel/uapi", "kernel/types"))
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
 # Seconds of a host that is busy with other guests.
 COMPILE_LIMIT_S = 1200
@@ -31,7 +33,7 @@ class Tools:
 def build_tools() -> Tools:
     """Both parts, compiled anew only when a source has changed."""
     plugin = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden")
-    includes = [f"-I{LAB.parent / folder}" for folder in ("lib/include", "lib/src", "kernel/uapi", "kernel/types")]
+    includes = [f"-I{folder}" for folder in INCLUDES]
     # The library brings a file format along, which wants ISA-L: Debian has no static one, and nobody here uses it.
     unused = ("-ffunction-sections", "-Wl,--gc-sections")
     program = ("-std=gnu11", "-O2", "-static", *unused, "-D_GNU_SOURCE=", '-DCHARIO_VERSION="bench"', *includes)
@@ -62,8 +64,8 @@ def _compile(name: str, sources: Sequence[Path], flags: Sequence[str], libraries
 
 
 def _digest(sources: Sequence[Path], words: Sequence[str]) -> str:
-    """Hash of the sources, of every header beside them, and of the flags."""
-    folders = (LAB / "plugin", LAB / "bench", LAB.parent / "lib", LAB.parent / "kernel/uapi")
+    """Hash of the sources, of every header that they may include, and of the flags."""
+    folders = (LAB / "plugin", LAB / "bench", *INCLUDES)
     headers = [header for folder in folders for header in sorted(folder.rglob("*.h"))]
     state = hashlib.sha256(" ".join(words).encode())
     for path in (*sources, *headers):

@@ -4,14 +4,15 @@
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from chario_lab.counting.layers import IDLE, LAYERS, OTHER, Symbol
 from chario_lab.counting.series import Counts, Operation, Point
 
 IDLE_INDEX = LAYERS.index(IDLE)
-# Fewer clean operations than this, and those with a tick are taken in as well.
-MIN_CLEAN = 8
+# Fewer clean operations than this, and those with a tick are taken in as well: a tick is no part of any operation, so
+# even a few clean ones tell more of a call than many with a tick.
+MIN_CLEAN = 3
 # The part of a case that may be spent in functions without a layer.
 UNASSIGNED_LIMIT = 0.02
 # Calls that sleep have nearly as many totals as there are calls.
@@ -34,7 +35,8 @@ class Summary:
 
     The layers are those of one operation, the median one, so their sum without the idle loop is
     the median itself; the functions are those of the operation that is nearest to it. `share` is
-    the part of the clean operations that cost exactly `mode`.
+    the part of the clean operations that cost exactly `mode`. `rung` has how many of all operations
+    rang the submission doorbell how often.
     """
 
     instructions: int
@@ -51,6 +53,7 @@ class Summary:
     layers: Mapping[str, int]
     functions: Mapping[str, int]
     function_layers: Mapping[str, str]
+    rung: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def unassigned(self) -> float:
@@ -115,6 +118,7 @@ def summarise(operations: Sequence[Operation], symbols: Sequence[Symbol]) -> Sum
         layers={name: count for name, count in zip(LAYERS, typical.layers, strict=False) if count},
         functions={symbols[index].name: count for index, count in detailed},
         function_layers={symbols[index].name: symbols[index].layer for index, _ in detailed},
+        rung=dict(sorted(Counter(op.sq_doorbells for op in operations).items())),
     )
 
 

@@ -50,25 +50,24 @@ static int64_t measure_offset(void)
 	return offset;
 }
 
-static int64_t measure_coarse(void)
-{
-	return (int64_t)(chario_sys_clock(CLOCK_REALTIME_COARSE) -
-			 chario_sys_clock(CLOCK_MONOTONIC_COARSE));
-}
-
 void chario_stream_begin_clock(struct chario_stream *stream)
 {
-	stream->clock.coarse_ns = measure_coarse();
-	stream->clock.offset_ns = measure_offset();
-	stream->clock.earliest_ns = UINT64_MAX;
+	struct chario_stream_clock *clock = &stream->clock;
+
+	clock->time_ns = chario_sys_clock(CLOCK_REALTIME_COARSE);
+	clock->coarse_ns = (int64_t)(clock->time_ns - chario_sys_clock(CLOCK_MONOTONIC_COARSE));
+	clock->offset_ns = measure_offset();
+	clock->earliest_ns = UINT64_MAX;
 }
 
 /* After a suspend the coarse clocks differ as well, but the clock has not been set. */
-void chario_stream_check_clock(struct chario_stream *stream)
+void chario_stream_check_clock(struct chario_stream *stream, uint64_t monotonic_ns)
 {
 	struct chario_stream_clock *clock = &stream->clock;
-	int64_t coarse = measure_coarse(), offset;
+	int64_t coarse, offset;
 
+	clock->time_ns = chario_sys_clock(CLOCK_REALTIME_COARSE);
+	coarse = (int64_t)(clock->time_ns - monotonic_ns);
 	if (magnitude(coarse - clock->coarse_ns) < COARSE_NS)
 		return;
 	clock->coarse_ns = coarse;
@@ -79,22 +78,35 @@ void chario_stream_check_clock(struct chario_stream *stream)
 	chario_stream_close_batch(stream);
 }
 
-/* A producer may give times of its own, which say nothing of the system's clock. */
-static bool is_near(const struct chario_batch *batch, uint64_t time_ns)
+/*
+ * A producer may give times of its own, which say nothing of the system's clock, as it was when
+ * it was looked at last.
+ */
+static bool is_near(const struct chario_stream_clock *clock, uint64_t time_ns)
 {
-	uint64_t now_ns = chario_sys_clock(CLOCK_BOOTTIME) + (uint64_t)batch->offset_ns;
+	uint64_t now_ns = clock->time_ns;
 	uint64_t ns = now_ns > time_ns ? now_ns - time_ns : time_ns - now_ns;
 
 	return ns < NEAR_NS;
 }
 
-/* Returns whether it is known that no room is out: all batches but the newest are complete. */
+/*
+ * Returns whether it is known that no room is out, when one has come back to a batch: all batches
+ * but the newest are complete, so it is that.
+ */
 static bool has_no_room_out(const struct chario_stream *stream, const struct chario_batch *batch)
 {
-	uint64_t newest = stream->tail - 1;
+	return !batch->rooms && stream->next == stream->tail - 1;
+}
 
-	return stream->next == newest && batch == &stream->batches[newest % stream->nr_batches] &&
-	       !batch->rooms;
+/* Returns whether a record is the first of its batch. */
+static bool is_first(const struct chario_stream *stream, const struct chario_batch *batch,
+		     const struct chario_disk_record *record)
+{
+	uint64_t at = chario_stream_pool_offset(stream, batch->header.segment) +
+		      batch->header.offset + sizeof(batch->header);
+
+	return (const unsigned char *)record == stream->pool.memory + at;
 }
 
 /*
@@ -111,22 +123,32 @@ static void note_late(struct chario_stream_clock *clock, struct chario_batch *ba
 	clock->latest_ns = MAX(clock->latest_ns, time_ns);
 }
 
+/* A run begins with the first record of a batch, or behind a batch in which times go back. */
+static void note_turn(struct chario_stream *stream, struct chario_batch *batch,
+		      const struct chario_disk_record *record)
+{
+	if (is_first(stream, batch, record))
+		batch->begins_run = true;
+	else
+		batch->turns = true;
+	stream->clock.latest_ns = record->time_ns;
+}
+
 void chario_stream_note_time(struct chario_stream *stream, struct chario_batch *batch,
-			     const struct chario_disk_record *record, bool is_first)
+			     const struct chario_disk_record *record)
 {
 	struct chario_stream_clock *clock = &stream->clock;
 	uint64_t time_ns = record->time_ns;
-	bool turns = chario_disk_turns(clock->latest_ns, time_ns);
 
-	chario_stream_check_clock(stream);
+	chario_stream_check_clock(stream, chario_sys_clock(CLOCK_MONOTONIC_COARSE));
 	batch->is_steady = batch->is_steady && batch->offset_ns == clock->offset_ns &&
-			   is_near(batch, time_ns);
+			   is_near(clock, time_ns);
 	if (record->sequence < clock->next) {
 		note_late(clock, batch, time_ns);
 	} else {
-		batch->begins_run |= turns && is_first;
-		batch->turns |= turns && !is_first;
-		clock->latest_ns = turns ? time_ns : MAX(clock->latest_ns, time_ns);
+		if (chario_disk_turns(clock->latest_ns, time_ns))
+			note_turn(stream, batch, record);
+		clock->latest_ns = MAX(clock->latest_ns, time_ns);
 		clock->next = record->sequence + 1;
 	}
 	clock->earliest_ns = has_no_room_out(stream, batch) ? UINT64_MAX :

@@ -157,6 +157,7 @@ struct chario_external {
  * struct chario_stream_clock - the clocks of a recording
  * @offset_ns: CLOCK_REALTIME - CLOCK_BOOTTIME in nanoseconds
  * @coarse_ns: CLOCK_REALTIME_COARSE - CLOCK_MONOTONIC_COARSE when that was measured
+ * @time_ns: CLOCK_REALTIME_COARSE when the clock was looked at last
  * @latest_ns: latest time of a record since times last went back
  * @earliest_ns: earliest time of a record since no room was out
  * @next: number behind the largest of a record that has been committed
@@ -164,6 +165,7 @@ struct chario_external {
 struct chario_stream_clock {
 	int64_t offset_ns;
 	int64_t coarse_ns;
+	uint64_t time_ns;
 	uint64_t latest_ns;
 	uint64_t earliest_ns;
 	uint64_t next;
@@ -199,6 +201,7 @@ struct chario_patience {
  *	interrupted part may have torn; UINT64_MAX if the area holds no ring
  * @after_end: true if this stream continues a closed recording, all of which was durable
  * @cursor: offset of the next record header in the segment being filled
+ * @first: offset of the first record header of the open batch
  * @ceiling: offset in that segment at which data of callers' buffers begin
  * @filling: true if a segment is being filled
  * @next_segment: number of the next segment to be begun
@@ -265,6 +268,7 @@ struct chario_stream {
 	bool after_end;
 
 	uint32_t cursor;
+	uint32_t first;
 	uint32_t ceiling;
 	bool filling;
 	uint64_t next_segment;
@@ -479,7 +483,7 @@ void chario_stream_outlast(struct chario_stream *stream);
 /* stream/wait.c: all with the lock held. */
 
 /* Have @now_ns be what a clock says, or stay where it is. */
-void chario_stream_look_at_clock(struct chario_stream *stream, clockid_t clock);
+uint64_t chario_stream_look_at_clock(struct chario_stream *stream, clockid_t clock);
 
 /* Check at low cost if time-based work is due, and do it. */
 void chario_stream_tick(struct chario_stream *stream);
@@ -504,11 +508,14 @@ int chario_stream_sleep(struct chario_stream *stream, struct chario_patience *pa
 /* Measure the clock for the first time. */
 void chario_stream_begin_clock(struct chario_stream *stream);
 
-/* Check at low cost if the clock has been set; the next record then begins a batch. */
-void chario_stream_check_clock(struct chario_stream *stream);
+/*
+ * Check at low cost if the clock has been set, when CLOCK_MONOTONIC_COARSE has just been
+ * @monotonic_ns; the next record then begins a batch.
+ */
+void chario_stream_check_clock(struct chario_stream *stream, uint64_t monotonic_ns);
 
-/* Take note of the time of a record that begins in a batch, @is_first as the first in it. */
+/* Take note of the time of a record that begins in a batch, to which its room has come back. */
 void chario_stream_note_time(struct chario_stream *stream, struct chario_batch *batch,
-			     const struct chario_disk_record *record, bool is_first);
+			     const struct chario_disk_record *record);
 
 #endif /* CHARIO_STREAM_INNER_H */

@@ -21,16 +21,10 @@ static uint32_t next_header(const struct chario_stream *stream)
 	       (uint32_t)sizeof(struct chario_disk_batch);
 }
 
-static bool is_empty(const struct chario_stream *stream, const struct chario_batch *batch)
-{
-	return stream->cursor == batch->header.offset + sizeof(struct chario_disk_batch);
-}
-
 /* Returns whether the next record is the first of its batch, whose times follow its header. */
 static bool is_first(const struct chario_stream *stream)
 {
-	return !stream->open ||
-	       is_empty(stream, &stream->batches[(stream->tail - 1) % stream->nr_batches]);
+	return !stream->open || stream->cursor == stream->first;
 }
 
 /* Returns the end of the next header. */
@@ -130,6 +124,7 @@ static int open_batch(struct chario_stream *stream)
 		.is_steady = true,
 	};
 	stream->cursor += (uint32_t)sizeof(struct chario_disk_batch);
+	stream->first = stream->cursor;
 	stream->open = true;
 	return 0;
 }
@@ -158,7 +153,8 @@ int chario_stream_make_room(struct chario_stream *stream, const struct chario_cl
 struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
 						   const struct chario_claim *claim)
 {
-	struct chario_batch *batch = chario_stream_batch(stream, stream->tail - 1);
+	uint32_t place = (uint32_t)((stream->tail - 1) % stream->nr_batches);
+	struct chario_batch *batch = &stream->batches[place];
 	uint64_t at = chario_stream_pool_offset(stream, batch->header.segment) + stream->cursor;
 	struct chario_disk_record *record = (void *)(stream->pool.memory + at);
 	uint32_t header = stream->cursor;
@@ -177,7 +173,7 @@ struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
 		.data = data - header,
 		.next = stream->cursor - header,
 		/* Before a header is signed, this field holds the place of its batch. */
-		.crc = (uint32_t)((stream->tail - 1) % stream->nr_batches),
+		.crc = place,
 	};
 	batch->rooms++;
 	return record;
@@ -198,15 +194,13 @@ static void close_open(struct chario_stream *stream)
 
 void chario_stream_close_batch(struct chario_stream *stream)
 {
-	struct chario_batch *batch = chario_stream_batch(stream, stream->tail - 1);
-
 	if (!stream->open)
 		return;
-	if (!is_empty(stream, batch)) {
+	if (!is_first(stream)) {
 		close_open(stream);
 		return;
 	}
-	stream->cursor = batch->header.offset;
+	stream->cursor = chario_stream_batch(stream, stream->tail - 1)->header.offset;
 	stream->tail--;
 	stream->open = false;
 }

@@ -168,14 +168,6 @@ static void sign(struct chario_stream *stream, const struct chario_commit *commi
 					     (unsigned char *)record + record->data, commit->bytes);
 }
 
-static bool is_first(const struct chario_stream *stream, const struct chario_batch *batch,
-		     const struct chario_disk_record *record)
-{
-	uint64_t segment = chario_stream_pool_offset(stream, batch->header.segment);
-
-	return offset_of(stream, record) == segment + batch->header.offset + sizeof(batch->header);
-}
-
 static void count(struct chario_stream *stream, struct chario_batch *batch,
 		  const struct chario_commit *commit)
 {
@@ -183,8 +175,7 @@ static void count(struct chario_stream *stream, struct chario_batch *batch,
 
 	batch->rooms--;
 	if (commit->flags & CHARIO_DISK_RECORD_FIRST && !(commit->flags & CHARIO_DISK_RECORD_VOID))
-		chario_stream_note_time(stream, batch, commit->record,
-					is_first(stream, batch, commit->record));
+		chario_stream_note_time(stream, batch, commit->record);
 	if (commit->flags & CHARIO_RECORD_NO_CRC)
 		batch->header.flags |= CHARIO_DISK_BATCH_SEALED;
 	if (!(commit->flags & CHARIO_DISK_RECORD_LAST) || commit->flags & CHARIO_DISK_RECORD_VOID)

@@ -19,17 +19,18 @@
 #define AGAIN_NS 1000000
 
 /* The coarse clock is behind the other; time does not go back for all that. */
-void chario_stream_look_at_clock(struct chario_stream *stream, clockid_t clock)
+uint64_t chario_stream_look_at_clock(struct chario_stream *stream, clockid_t clock)
 {
 	uint64_t now_ns = chario_sys_clock(clock);
 
 	stream->now_ns = MAX(stream->now_ns, now_ns);
+	return now_ns;
 }
 
 void chario_stream_tick(struct chario_stream *stream)
 {
-	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC_COARSE);
-	chario_stream_check_clock(stream);
+	chario_stream_check_clock(stream,
+				  chario_stream_look_at_clock(stream, CLOCK_MONOTONIC_COARSE));
 	if (stream->now_ns >= stream->timer_ns)
 		chario_stream_pump(stream);
 }

@@ -170,8 +170,8 @@ CHARIO = (
          "transfer-write", 4 * MIB, SCATTERED, STALL, LARGE_OPERATIONS, IRQ),
     call("record-4m", "write a segment of 4 MiB of a recording, but for the checksum of its data", RECORDED, "record",
          4 * MIB, SCATTERED, STALL, LARGE_OPERATIONS, IRQ),
-    call("record-4m-durable", "write such a segment, and wait until it is durable (flush)", RECORDED, "record-durable",
-         4 * MIB, SCATTERED, STALL, LARGE_OPERATIONS, IRQ),
+    call("record-4m-durable", "write a segment of 4 MiB of a recording, and wait until it is durable (flush)", RECORDED,
+         "record-durable", 4 * MIB, SCATTERED, STALL, LARGE_OPERATIONS, IRQ),
     call("steady", "pread 4 KiB, polled, 10,000 calls", CHARDISK, "pread",
          speed=STALL, operations=MANY_OPERATIONS, completion=POLL),
 )  # fmt: skip

@@ -24,7 +24,7 @@ and bus time, clock cycles; bytes moved by one string instruction (rep movs coun
 device is held so that a call always sleeps (until the CPU has gone idle) or never does (it answers before the doorbell
 store ends). One CPU, mitigations=off, scheduler none, no multipath, no autogroups, no shadow doorbells, no medium below
 the drive, no IOMMU where none is named, nothing else running.
-* = too few calls without a tick, so all are in; ! = in some calls the drive was not awaited."""
+* = too few calls without a tick, so all are in; ! = in some calls the drive was not awaited; also at what follows."""
 COST_COLUMNS = (
     "instructions",
     "least",
@@ -49,7 +49,7 @@ def print_run(console: Console, run: Results, behind: Mapping[str, Results]) -> 
     console.print(f"\n[bold]Instructions a call, kernel {run.release}[/bold]")
     known = compare_known(run)
     if known:
-        console.print(_known_table(known))
+        console.print(_known_table(run, known))
     console.print(_cost_table("Linux's own paths, same guest, same drive", run, (*matrix.FLOORS, *matrix.STOCK)))
     if any(case.key in {*run.series, *run.failures} for case in matrix.CHARIO):
         console.print(_cost_table("CharIO", run, matrix.CHARIO))
@@ -79,15 +79,20 @@ def print_run(console: Console, run: Results, behind: Mapping[str, Results]) -> 
     for mode, one in behind.items():
         console.print(_iommu_table(run, one, mode))
         console.print(_large_table(one, mode))
-        _print_failures(console, one)
-    for one in (run, *behind.values()):
-        _print_unassigned(console, one)
-        for key, rung in mixed(one).items():
-            console.print(f"[yellow]not one operation, {rung:.2f} doorbells a call:[/yellow] {matrix.CASES[key].title}")
+        _print_failures(console, one, _place(mode))
+    places = {"": run, **{_place(mode): one for mode, one in behind.items()}}
+    for place, one in places.items():
+        _print_unassigned(console, one, place)
+        _print_mixed(console, one, place)
     console.print(EXCLUDED, style="dim", highlight=False)
-    for one in (run, *behind.values()):
+    for place, one in places.items():
         if one.complaint:
-            console.print(f"[red]The guest's kernel complained:[/red]\n{escape(one.complaint)}", highlight=False)
+            console.print(f"[red]The guest's kernel complained{place}:[/red]\n{escape(one.complaint)}", highlight=False)
+
+
+def _place(mode: str) -> str:
+    """Of a guest behind an IOMMU, as messages name it."""
+    return f" behind an IOMMU ({mode})"
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -98,36 +103,45 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def _known_table(known: list[Known]) -> Table:
+def _known_table(run: Results, known: list[Known]) -> Table:
     table = _table(
         "Does this rig count rightly? Figures of an independent one", "call", "known", "here", "difference", ""
     )
     for one in known:
-        figures = (f"{one.known:,}", number(one.counted), number(one.difference, "{:+.1%}"))
-        table.add_row(matrix.CASES[one.key].title, *figures, _mark(one.agrees))
+        doubts = run.doubts(one.key)
+        figures = (f"{one.known:,}", _figure(run, one.key), _marked(one.difference, doubts, "{:+.1%}"))
+        table.add_row(matrix.CASES[one.key].title, *figures, _mark(one.agrees, doubts))
     return table
 
 
-def _mark(good: bool) -> str:
-    return "[green]yes[/green]" if good else "[red]no[/red]"
+def _mark(good: bool, doubts: str = "") -> str:
+    return f"[green]yes{doubts}[/green]" if good else f"[red]no{doubts}[/red]"
+
+
+def _figure(run: Results, key: str) -> str:
+    """The median of a case, if it was counted, with the marks of a doubtful one."""
+    return _marked(run.instructions(key), run.doubts(key))
+
+
+def _marked(value: float | None, doubts: str, form: str = "{:,.0f}") -> str:
+    return number(value, form) + doubts * (value is not None)
 
 
 def _cost_table(title: str, run: Results, cases: tuple[Case, ...]) -> Table:
     table = _table(title, "call", *COST_COLUMNS)
     for case in cases:
         if case.key in run.series:
-            table.add_row(case.title, *_cost_cells(run.series[case.key]))
+            table.add_row(case.title, *_cost_cells(run, run.series[case.key]))
         elif case.key in run.failures:
             table.add_row(case.title, "[red]failed[/red]")
     return table
 
 
-def _cost_cells(series: SeriesRecord) -> list[str]:
+def _cost_cells(run: Results, series: SeriesRecord) -> list[str]:
     summary = series.counted
     events = summary.events
-    flag = "*" * summary.ticks_included + "!" * bool(summary.stalls_missed)
     return [
-        f"{summary.instructions:,}{flag}",
+        _figure(run, series.case),
         f"{summary.least:,}",
         f"{summary.most:,}",
         f"{summary.share:.1%}",
@@ -140,35 +154,42 @@ def _cost_cells(series: SeriesRecord) -> list[str]:
     ]
 
 
-def _print_failures(console: Console, run: Results) -> None:
+def _print_failures(console: Console, run: Results, place: str = "") -> None:
     """Why cases have no figures; a reason that several share is said once."""
     reasons: dict[str, list[str]] = {}
     for key, reason in run.failures.items():
         reasons.setdefault(reason, []).append(matrix.CASES[key].title)
     for reason, titles in reasons.items():
-        console.print(f"[red]failed:[/red] {'; '.join(titles)}\n{escape(reason)}\n", highlight=False)
+        console.print(f"[red]failed{place}:[/red] {'; '.join(titles)}\n{escape(reason)}\n", highlight=False)
 
 
-def _print_unassigned(console: Console, run: Results) -> None:
+def _print_unassigned(console: Console, run: Results, place: str) -> None:
     """The cases whose functions layers.toml does not know well enough."""
     for key, series in run.series.items():
         if series.counted.unassigned > UNASSIGNED_LIMIT:
             share = f"{series.counted.unassigned:.1%}"
-            console.print(f"[yellow]{share} in functions without a layer:[/yellow] {matrix.CASES[key].title}")
+            console.print(f"[yellow]{share} in functions without a layer{place}:[/yellow] {matrix.CASES[key].title}")
+
+
+def _print_mixed(console: Console, run: Results, place: str) -> None:
+    """The cases whose median is that of several operations."""
+    for key, rung in mixed(run).items():
+        counts = ", ".join(f"{number} in {calls} calls" for number, calls in rung.items())
+        console.print(f"[yellow]not one operation{place}, doorbells: {counts}:[/yellow] {matrix.CASES[key].title}")
 
 
 def _verdict_table(run: Results, verdicts: list[Verdict]) -> Table:
     table = _table("What is asked", "call", "instructions", "asked", "ratio", "asked", "to", "reached")
     for verdict in verdicts:
-        goal = verdict.goal
+        goal, doubts = verdict.goal, run.doubts(verdict.goal.key, verdict.goal.reference)
         table.add_row(
             matrix.CASES[goal.key].title,
-            number(verdict.instructions),
+            _figure(run, goal.key),
             number(goal.instructions),
-            number(verdict.ratio, "{:.3f}"),
+            _marked(verdict.ratio, doubts, "{:.3f}"),
             f"{goal.ratio:.2f}",
             matrix.CASES[goal.reference].title,
-            "[green]yes[/green]" if verdict.reached else f"[red]no: {'; '.join(verdict.missed)}[/red]",
+            _mark(True, doubts) if verdict.reached else f"[red]no{doubts}: {'; '.join(verdict.missed)}[/red]",
         )
     return table
 
@@ -177,10 +198,10 @@ def _steady_line(run: Results) -> str:
     share, good = judge_steady(run)
     if share is None:
         return "[red]The 10,000 polled calls were not counted.[/red]"
-    summary = run.series[matrix.STEADY_KEY].counted
+    summary, mark = run.series[matrix.STEADY_KEY].counted, _mark(good, run.doubts(matrix.STEADY_KEY))
     return (
         f"Polled calls that cost exactly {summary.mode:,} instructions: {share:.2%} of {summary.clean:,} "
-        f"(asked {matrix.STEADY_SHARE:.0%}): {_mark(good)}; least {summary.least:,}, most {summary.most:,}\n"
+        f"(asked {matrix.STEADY_SHARE:.0%}): {mark}; least {summary.least:,}, most {summary.most:,}\n"
     )
 
 
@@ -190,7 +211,8 @@ def _pairs_table(run: Results, title: str, pairs: Sequence[tuple[str, str]]) -> 
     for key, base in pairs:
         counted, without = run.instructions(key), run.instructions(base)
         more = None if counted is None or without is None else counted - without
-        table.add_row(matrix.CASES[key].title, *map(number, (without, counted, more)))
+        figures = (_figure(run, base), _figure(run, key), _marked(more, run.doubts(key, base)))
+        table.add_row(matrix.CASES[key].title, *figures)
     return table
 
 
@@ -200,8 +222,9 @@ def _region_table(run: Results) -> Table:
     for key, base in matrix.REGION_PAIRS:
         counted, whole = run.instructions(key), run.instructions(base)
         more = None if counted is None or whole is None else counted - whole
-        good = "-" if more is None else _mark(more <= matrix.REGION_LIMIT)
-        table.add_row(matrix.CASES[key].title, *map(number, (whole, counted, more)), good)
+        doubts = run.doubts(key, base)
+        good = "-" if more is None else _mark(more <= matrix.REGION_LIMIT, doubts)
+        table.add_row(matrix.CASES[key].title, _figure(run, base), _figure(run, key), _marked(more, doubts), good)
     return table
 
 
@@ -213,8 +236,10 @@ def _record_table(run: Results) -> Table:
     for key, base, asked in matrix.RECORD_PAIRS:
         counted, beside = _per_mib(run, key), _per_mib(run, base)
         ratio = None if counted is None or beside is None else counted / beside
-        verdict = "" if asked is None or ratio is None else f"{asked}: {'yes' if ratio <= asked else 'NO'}"
-        cells = (*map(number, (counted, beside)), number(ratio, "{:.2f}"))
+        doubts = run.doubts(key, base)
+        verdict = "" if asked is None or ratio is None else f"{asked}: {'yes' if ratio <= asked else 'NO'}{doubts}"
+        figures = (_marked(counted, run.doubts(key)), _marked(beside, run.doubts(base)))
+        cells = (*figures, _marked(ratio, doubts, "{:.2f}"))
         table.add_row(matrix.CASES[key].title, matrix.CASES[base].title, *cells, verdict)
     return table
 
@@ -232,8 +257,10 @@ def _large_table(behind: Results, mode: str) -> Table:
     for key, peer in matrix.IOMMU_PAIRS:
         counted, beside = behind.instructions(key), behind.instructions(peer)
         ratio = counted / beside if counted and beside else None
-        cells = (*map(number, (beside, counted)), number(ratio, "{:.2f}"))
-        table.add_row(matrix.CASES[key].title, *cells, _mark(ratio is not None and ratio <= matrix.IOMMU_RATIO))
+        doubts = behind.doubts(key, peer)
+        good = _mark(ratio is not None and ratio <= matrix.IOMMU_RATIO, doubts)
+        cells = (_figure(behind, peer), _figure(behind, key), _marked(ratio, doubts, "{:.2f}"))
+        table.add_row(matrix.CASES[key].title, *cells, good)
     return table
 
 
@@ -241,13 +268,17 @@ def _iommu_table(run: Results, behind: Results, mode: str) -> Table:
     """What an IOMMU costs: two guests, one kernel, one module."""
     columns = ("call", "without", "behind it", "more", "of the\npassthrough", "as asked")
     table = _table(f"What an IOMMU costs (Intel's, emulated, {mode})", *columns)
-    peer = behind.instructions("stock-pass-read")
+    peer = "stock-pass-read"
+    beside = behind.instructions(peer)
     for key, maps in matrix.IOMMU_CALLS.items():
         without, counted = run.instructions(key), behind.instructions(key)
         more = None if counted is None or without is None else counted - without
-        share = f"{counted / peer:.2f}" if counted is not None and peer else "-"
-        good = "" if maps else _mark(more is not None and more <= 0)
-        table.add_row(matrix.CASES[key].title, *map(number, (without, counted, more)), share, good)
+        share = counted / beside if counted is not None and beside else None
+        doubts = run.doubts(key) or behind.doubts(key)
+        good = "" if maps else _mark(more is not None and more <= 0, doubts)
+        figures = (_figure(run, key), _figure(behind, key), _marked(more, doubts))
+        part = _marked(share, behind.doubts(key, peer), "{:.2f}")
+        table.add_row(matrix.CASES[key].title, *figures, part, good)
     return table
 
 

@@ -31,6 +31,12 @@ class Results:
         series = self.series.get(key)
         return series.counted.instructions if series else None
 
+    def doubts(self, *keys: str) -> str:
+        """Marks of what makes the figures of cases doubtful, and so all that follows from them."""
+        found = [self.series[key].counted for key in keys if key in self.series]
+        ticks = any(summary.ticks_included for summary in found)
+        return "*" * ticks + "!" * any(summary.stalls_missed for summary in found)
+
     @property
     def complete(self) -> bool:
         """Whether everything was counted, on a kernel that had no complaint."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Holds what was counted against what is asked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from chario_lab.experiments.bench.matrix import GOALS, KNOWN, KNOWN_MARGIN, STEADY_KEY, STEADY_SHARE, Goal
@@ -55,10 +55,9 @@ def judge_steady(run: Results) -> tuple[float | None, bool]:
     return series.counted.share, series.counted.share >= STEADY_SHARE
 
 
-def mixed(run: Results) -> dict[str, float]:
-    """The cases whose operations are not all the same one, as their doorbells tell, and how many a call has rung."""
-    rung = {key: series.events["sq_doorbells"] / series.operations for key, series in run.series.items()}
-    return {key: count for key, count in rung.items() if count != run.series[key].counted.events.sq_doorbells}
+def mixed(run: Results) -> dict[str, Mapping[int, int]]:
+    """The cases whose operations are not all the same one, as their doorbells tell: how many calls rang how often."""
+    return {key: series.counted.rung for key, series in run.series.items() if len(series.counted.rung) > 1}
 
 
 def compare_known(run: Results) -> list[Known]:
