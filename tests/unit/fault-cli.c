@@ -10,6 +10,7 @@
  *	FAULT_READ=N	the block of the store at this offset cannot be read
  *	FAULT_CLOCK=1	10 s pass whenever somebody looks
  *	FAULT_LOCK=COMMAND	is run before a file is first locked by flock(2)
+ *	FAULT_CREATE=COMMAND	is run before the first area is made
  *	FAULT_WIPE=COMMAND	is run before libblkid first wipes a mark
  *	FAULT_MOVE=COMMAND	is run before renameat2() first moves a file
  *	FAULT_MOVED=COMMAND	is run after renameat2() has first moved a file
@@ -48,6 +49,7 @@ int __wrap_renameat2(int from, const char *path, int to, const char *name, unsig
 int __real_socket(int family, int type, int protocol);
 int __wrap_socket(int family, int type, int protocol);
 
+__typeof__(chario_store_create) __real_chario_store_create, __wrap_chario_store_create;
 __typeof__(chario_stream_open) __real_chario_stream_open, __wrap_chario_stream_open;
 
 static bool failed;
@@ -123,6 +125,13 @@ int __wrap_blkid_do_wipe(blkid_probe probe, int dry_run)
 {
 	run_once("FAULT_WIPE");
 	return __real_blkid_do_wipe(probe, dry_run);
+}
+
+int __wrap_chario_store_create(struct chario_store *store, const char *name, uint64_t bytes,
+			       unsigned int flags)
+{
+	run_once("FAULT_CREATE");
+	return __real_chario_store_create(store, name, bytes, flags);
 }
 
 int __wrap_flock(int fd, int operation)

@@ -178,4 +178,23 @@ says 'is now at "socket.' 'cannot be moved back: File exists' 'move the file bac
 faulty FAULT_IPV6=1 0 record --force cam --from "udp::$(free_port)" --seconds 0.01
 claim "a recording has its source in spite of others, and without IPv6"
 
+# Several programs want one area that is missing: whoever makes it, each uses it as if it had been there.
+printf first >source
+while IFS='|' read -r other wanted arguments text content; do
+	format 32M
+	# shellcheck disable=SC2086
+	faulty FAULT_CREATE="'$chario' $other <source >other 2>&1" "$wanted" record cam --size 4M $arguments
+	says "$text"
+	"$chario" replay cam 2>/dev/null >there
+	[ "$(cat there)" = "$content" ] || note "$other, $arguments: $(cat there)"
+	rm store
+done <<'TABLE'
+record cam --size 4M|0|--append --from source|records        1 |firstfirst
+record cam --size 4M|1|--from source|--append goes on with it, --force begins|first
+record cam --size 4M|0|--force --from /dev/null|records        0|
+create cam 4M|0|--from source|records        1 |first
+create cam 8M|1|--append --from source|"cam" has 8 MiB, not 4 MiB|
+TABLE
+claim "several programs may begin a series of recordings at once"
+
 end
