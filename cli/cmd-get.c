@@ -50,6 +50,38 @@ static bool is_taken(const struct get *get)
 	return !get->fetch.force && !stat(get->file, &status) && S_ISREG(status.st_mode);
 }
 
+/*
+ * Refuse to write over a store, even with --force.  The name has a slash, or is that of a disk:
+ * any other name is first looked for among disks.
+ */
+static int refuse_store(const struct get *get, const char *name, const char *advice)
+{
+	struct chario_store *store;
+	int err = chario_store_open(name, O_RDONLY, &store);
+
+	if (err == -ENOMEDIUM)
+		return CLI_OK;
+	if (!err)
+		chario_store_close(store);
+	if (!err || err == -EUCLEAN || err == -EPROTO || err == -ESTALE || err == -EBUSY)
+		return cli_say(get->cli,
+			       "there is a store on \"%s\", and all of it would be lost\n%s", name,
+			       advice);
+	return cli_fail_store(get->cli, err, "cannot see whether there is a store on \"%s\"", name);
+}
+
+/* Refuse to replace a plain file, or to empty the part, if it holds a store. */
+static int refuse_store_file(const struct get *get, const char *name)
+{
+	char path[PATH_MAX + 2];
+	struct stat status;
+
+	if (stat(name, &status) || !S_ISREG(status.st_mode) || !status.st_size)
+		return CLI_OK;
+	snprintf(path, sizeof(path), "%s%s", strchr(name, '/') ? "" : "./", name);
+	return refuse_store(get, path, "name another file, or remove this one first");
+}
+
 static int choose_part(struct get *get)
 {
 	struct stat status;
@@ -69,7 +101,7 @@ static int choose_part(struct get *get)
 			  there && !S_ISREG(status.st_mode) ? "" : SUFFIX);
 	if ((size_t)length >= sizeof(get->part))
 		return cli_fail_file(get->cli, -ENAMETOOLONG, "open", get->file);
-	return CLI_OK;
+	return refuse_store_file(get, get->file);
 }
 
 /*
@@ -86,20 +118,26 @@ static bool has_name(int fd, const char *name)
 
 /*
  * Lock the part, so that two gets do not write to one file.  While the lock is held, no
- * other get can finish, and FILE stays unchanged.
+ * other get can finish, and FILE stays unchanged.  Returns a negative errno, or CLI_FAILED if
+ * the reason has been said.
  */
 static int lock_part(const struct get *get, int fd)
 {
+	int status;
+
 	if (flock(fd, LOCK_EX | LOCK_NB))
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
 	if (!has_name(fd, get->part))
 		return -EAGAIN;
+	status = refuse_store_file(get, get->part);
+	if (status)
+		return status;
 	if (is_taken(get))
 		return unlink(get->part) ? -errno : -EAGAIN;
 	return ftruncate(fd, 0) ? -errno : 0;
 }
 
-/* Open the file to write, but no file that another get has finished. */
+/* Open the file to write, but no file that another get has finished.  Returns as lock_part(). */
 static int try_part(struct get *get)
 {
 	int err, fd = open(get->part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
@@ -126,8 +164,8 @@ static int open_part(struct get *get)
 			return status;
 		err = try_part(get);
 	}
-	if (!err)
-		return CLI_OK;
+	if (err >= 0)
+		return err;
 	if (!strcmp(get->part, get->file) || (err != -EBUSY && err != -EAGAIN))
 		return cli_fail_file(get->cli, err, "create", get->part);
 	return cli_say(get->cli, "another chario get is writing \"%s\"", get->part);
@@ -166,25 +204,6 @@ static int finish(const struct get *get)
 	return CLI_OK;
 }
 
-/* A disk with a store is refused even with --force. */
-static int refuse_store(const struct get *get)
-{
-	struct chario_store *store;
-	int err = chario_store_open(get->file, O_RDONLY, &store);
-
-	if (err == -ENOMEDIUM)
-		return CLI_OK;
-	if (!err)
-		chario_store_close(store);
-	if (!err || err == -EUCLEAN || err == -EPROTO || err == -ESTALE || err == -EBUSY)
-		return cli_say(get->cli,
-			       "there is a store on \"%s\", and all of it would be lost\n"
-			       "name another disk, or a file; chario put makes areas in a store",
-			       get->file);
-	return cli_fail_store(get->cli, err, "cannot see whether there is a store on \"%s\"",
-			      get->file);
-}
-
 static int check_length(const struct get *get, const struct chario_info *disk, uint64_t bytes)
 {
 	char is[32], has[32];
@@ -216,7 +235,10 @@ static int check_disk(const struct get *get, const struct chario_info *disk, uin
 			"\"%s\" is a disk; --force writes over what is there, and that is lost",
 			get->file);
 	status = check_length(get, disk, bytes);
-	return status ? status : refuse_store(get);
+	return status ? status :
+			refuse_store(
+				get, get->file,
+				"name another disk, or a file; chario put makes areas in a store");
 }
 
 /* Other devices, such as /dev/null, take any bytes. */

@@ -24,6 +24,7 @@ static int check_fit(const struct cli_record *record, uint64_t area_bytes)
 	return fit.segment_bytes ? CLI_USAGE : CLI_FAILED;
 }
 
+/* Create the area.  Returns 0 or a negative errno. */
 static int create(struct cli_record *record)
 {
 	struct chario_area_info area;
@@ -31,7 +32,7 @@ static int create(struct cli_record *record)
 
 	if (!err && !chario_store_find(record->cli->store, record->name, &area, sizeof(area)))
 		record->created = area.id;
-	return err ? cli_fail_create(record->cli, err, record->name) : CLI_OK;
+	return err;
 }
 
 /* Leave no area behind that nobody has recorded to. */
@@ -76,12 +77,19 @@ static int look_at_area(const struct cli_record *record, bool *is_there)
 	return check_fit(record, area.bytes);
 }
 
+/* Have an area; one that another program has just created serves as well. */
 static int have_area(struct cli_record *record)
 {
 	bool is_there;
-	int status = look_at_area(record, &is_there);
+	int status, err;
 
-	return status || is_there ? status : create(record);
+	do {
+		status = look_at_area(record, &is_there);
+		if (status || is_there)
+			return status;
+		err = create(record);
+	} while (err == -EEXIST);
+	return err ? cli_fail_create(record->cli, err, record->name) : CLI_OK;
 }
 
 /* The segments of a recording that is continued keep their length. */

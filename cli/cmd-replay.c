@@ -107,10 +107,9 @@ static bool parse_date(const char *text, const char **rest, uint64_t *seconds)
 }
 
 /* Parse "2026-11-22 03:40:12.5", "@SECONDS" since 1970, or "+SECONDS" after the first record. */
-static bool parse_time(const struct replay *replay, const char *text, uint64_t *ns)
+static bool parse_time(const char *text, uint64_t *ns)
 {
-	struct chario_recording recording;
-	uint64_t seconds, base = 0;
+	uint64_t seconds;
 	const char *rest;
 
 	if (*text == '@' || *text == '+') {
@@ -119,26 +118,77 @@ static bool parse_time(const struct replay *replay, const char *text, uint64_t *
 	} else if (!parse_date(text, &rest, &seconds)) {
 		return false;
 	}
-	if (*text == '+') {
-		if (chario_reader_get_recording(replay->player.reader, &recording,
-						sizeof(recording)))
-			return false;
-		base = recording.first_time_ns;
-	}
-	*ns = add(base, seconds_to_ns(seconds));
+	*ns = seconds_to_ns(seconds);
 	return parse_fraction(rest, ns);
 }
 
 /* Parse a time as given by the user, or NULL. */
 static int need_time(const struct replay *replay, const char *text, uint64_t *ns)
 {
-	if (!text || parse_time(replay, text, ns))
+	if (!text || parse_time(text, ns))
 		return CLI_OK;
 	return cli_usage(
 		replay->player.cli,
 		"\"%s\" is not a time: \"2026-11-22 03:40:12.5\" (from 1970 on), @SECONDS since "
 		"1970, or +SECONDS after the first record",
 		text);
+}
+
+static bool is_elapsed(const char *text)
+{
+	return text && *text == '+';
+}
+
+/*
+ * Find the records of a time since the first one.  Where no record has a clock that is never set,
+ * the times of records count, and they may be out of order.
+ */
+static int find_elapsed(struct replay *replay, struct chario_reader *reader)
+{
+	struct cli_player *player = &replay->player;
+	struct chario_player *engine = &player->engine;
+	uint64_t from_ns = engine->from_ns, until_ns = engine->until_ns;
+	struct chario_recording recording;
+	struct cli_elapsed found;
+	int err = chario_reader_get_recording(reader, &recording, sizeof(recording));
+
+	if (!err)
+		err = cli_elapsed_find(reader, add(until_ns, 1), &found, &player->newest);
+	if (err)
+		return err;
+	if (is_elapsed(replay->until))
+		engine->until_ns = add(recording.first_time_ns, until_ns);
+	if (is_elapsed(replay->from))
+		engine->from_ns = add(recording.first_time_ns, from_ns);
+	if (!player->newest.boottime_ns)
+		return 0;
+	if (is_elapsed(replay->until)) {
+		engine->until_ns = 0;
+		player->is_limited = true;
+		player->limit_ns = until_ns;
+		player->end = found.sequence;
+	}
+	if (!is_elapsed(replay->from))
+		return 0;
+	engine->from_ns = 0;
+	err = cli_elapsed_find(reader, from_ns, &found, &player->newest);
+	return err ? err : chario_reader_seek(player->reader, found.sequence);
+}
+
+/* Another reader searches, as the place of the player's tells how many records are missing. */
+static int need_elapsed(struct replay *replay)
+{
+	struct cli_player *player = &replay->player;
+	struct chario_reader *reader = NULL;
+	int err;
+
+	if (!is_elapsed(replay->from) && !is_elapsed(replay->until))
+		return CLI_OK;
+	err = chario_reader_open(player->cli->store, player->name, &reader);
+	if (!err)
+		err = find_elapsed(replay, reader);
+	chario_reader_close(reader);
+	return err ? cli_fail_read(player->cli, err, "cannot read \"%s\"", player->name) : CLI_OK;
 }
 
 static int find_range(struct replay *replay)
@@ -148,12 +198,12 @@ static int find_range(struct replay *replay)
 	if (need_time(replay, replay->until, &engine->until_ns) ||
 	    need_time(replay, replay->from, &engine->from_ns))
 		return CLI_USAGE;
-	if (replay->from && replay->until && engine->until_ns < engine->from_ns)
+	if (replay->from && replay->until && engine->until_ns < engine->from_ns &&
+	    is_elapsed(replay->from) == is_elapsed(replay->until))
 		return cli_usage(replay->player.cli,
-				 "--to-time \"%s\" is before --from-time \"%s\"; +SECONDS is after "
-				 "the first record",
-				 replay->until, replay->from);
-	return CLI_OK;
+				 "--to-time \"%s\" is before --from-time \"%s\"", replay->until,
+				 replay->from);
+	return need_elapsed(replay);
 }
 
 static int run(struct replay *replay)
@@ -162,7 +212,7 @@ static int run(struct replay *replay)
 	int status = find_range(replay);
 
 	/* No record is of the beginning of 1970, which means no limit to a player. */
-	if (status || (replay->until && !player->engine.until_ns))
+	if (status || (replay->until && !player->is_limited && !player->engine.until_ns))
 		return status;
 	setvbuf(player->out, NULL, _IOFBF, BUFFER_BYTES);
 	cli_interrupt_catch();

@@ -51,10 +51,30 @@ static int put(const struct cli_player *player, const struct chario_record *reco
 	return CLI_FAILED;
 }
 
+/* Records may have come since the limit was looked for. */
+static bool is_past(const struct cli_player *player, const struct chario_record *record)
+{
+	const struct cli_elapsed mark = {
+		.time_ns = record->time_ns,
+		.boottime_ns = chario_reader_boottime_ns(player->reader),
+	};
+
+	if (!player->is_limited || player->end < UINT64_MAX)
+		return player->is_limited && record->sequence >= player->end;
+	return record->sequence > player->newest.sequence &&
+	       player->newest.elapsed_ns + cli_elapsed_between(&player->newest, &mark) >
+		       player->limit_ns;
+}
+
 static int take(const struct chario_record *record, void *data)
 {
 	struct cli_player *player = data;
 
+	if (is_past(player, record)) {
+		player->engine.records--;
+		player->engine.bytes -= record->bytes;
+		return 1;
+	}
 	player->status = put(player, record);
 	return player->status || cli_interrupted();
 }

@@ -8,6 +8,7 @@
 #include <chario/player.h>
 
 #include "cli.h"
+#include "elapsed.h"
 
 /**
  * struct cli_player - a player and the destination of its records
@@ -18,6 +19,10 @@
  * @out: destination of the data
  * @to: name of the destination
  * @status: exit code for the last record
+ * @is_limited: true if records are given up to a time since the first one
+ * @limit_ns: that time in nanoseconds
+ * @end: number of the first record behind it; UINT64_MAX if none was there yet
+ * @newest: newest record at that moment
  */
 struct cli_player {
 	const struct cli *cli;
@@ -27,6 +32,10 @@ struct cli_player {
 	FILE *out;
 	const char *to;
 	int status;
+	bool is_limited;
+	uint64_t limit_ns;
+	uint64_t end;
+	struct cli_elapsed newest;
 };
 
 /*

@@ -149,10 +149,24 @@ static guint64 running_of(ChariOSink *sink, GstBuffer *buffer)
 	return gst_segment_to_running_time(&sink->segment, GST_FORMAT_TIME, time);
 }
 
-/* The time of a record is the beginning of the recording plus the running time of its buffer. */
-static guint64 time_of(ChariOSink *sink, guint64 running)
+/*
+ * Returns whether a buffer is the header of a muxer.  Some give it the running time 0 whenever
+ * they begin a file, so that time says nothing; headers that a parser marks in a stream have a
+ * DTS or a duration.
+ */
+static gboolean is_header(GstBuffer *buffer)
 {
-	if (!GST_CLOCK_TIME_IS_VALID(running))
+	return GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_HEADER) &&
+	       !GST_BUFFER_DTS_IS_VALID(buffer) && !GST_BUFFER_DURATION_IS_VALID(buffer);
+}
+
+/*
+ * The time of a record is the beginning of the recording plus the running time of its buffer,
+ * or 0 for the present.
+ */
+static guint64 time_of(ChariOSink *sink, GstBuffer *buffer, guint64 running)
+{
+	if (!GST_CLOCK_TIME_IS_VALID(running) || is_header(buffer))
 		return 0;
 	if (!sink->start_ns)
 		sink->start_ns = (guint64)g_get_real_time() * 1000 - running;
@@ -165,7 +179,7 @@ static int write_mapped(ChariOSink *sink, GstBuffer *buffer, const GstMapInfo *m
 	struct draft draft = {
 		.memory = map->data,
 		.size = map->size,
-		.time_ns = time_of(sink, running),
+		.time_ns = time_of(sink, buffer, running),
 	};
 	int err = 0;
 

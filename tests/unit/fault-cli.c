@@ -9,7 +9,9 @@
  *			when Linux has forgotten what it has in memory
  *	FAULT_READ=N	the block of the store at this offset cannot be read
  *	FAULT_CLOCK=1	10 s pass whenever somebody looks
+ *	FAULT_TIMES=FILE	has the seconds of CLOCK_REALTIME and CLOCK_BOOTTIME for recordings
  *	FAULT_LOCK=COMMAND	is run before a file is first locked by flock(2)
+ *	FAULT_CREATE=COMMAND	is run before the first area is made
  *	FAULT_WIPE=COMMAND	is run before libblkid first wipes a mark
  *	FAULT_MOVE=COMMAND	is run before renameat2() first moves a file
  *	FAULT_MOVED=COMMAND	is run after renameat2() has first moved a file
@@ -30,6 +32,8 @@
 
 #include <chario/stream.h>
 
+#include "system/sys.h"
+
 #define LEAP_NS 10000000000ULL
 
 int __real_fdatasync(int fd);
@@ -48,6 +52,8 @@ int __wrap_renameat2(int from, const char *path, int to, const char *name, unsig
 int __real_socket(int family, int type, int protocol);
 int __wrap_socket(int family, int type, int protocol);
 
+__typeof__(chario_sys_clock) __real_chario_sys_clock, __wrap_chario_sys_clock;
+__typeof__(chario_store_create) __real_chario_store_create, __wrap_chario_store_create;
 __typeof__(chario_stream_open) __real_chario_stream_open, __wrap_chario_stream_open;
 
 static bool failed;
@@ -105,6 +111,23 @@ uint64_t __wrap_cli_now_ns(void)
 	return __real_cli_now_ns() + leaps * LEAP_NS;
 }
 
+uint64_t __wrap_chario_sys_clock(clockid_t clock)
+{
+	const char *path = getenv("FAULT_TIMES");
+	FILE *file = path ? fopen(path, "re") : NULL;
+	unsigned long long real_s, boot_s;
+
+	if (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE || !file)
+		real_s = boot_s = 0;
+	else if (fscanf(file, "%llu %llu", &real_s, &boot_s) != 2)
+		abort();
+	if (file)
+		fclose(file);
+	if (!real_s)
+		return __real_chario_sys_clock(clock);
+	return (clock == CLOCK_BOOTTIME ? boot_s : real_s) * 1000000000;
+}
+
 /* Run the command that a variable has, once; what it starts has no such fault. */
 static void run_once(const char *variable)
 {
@@ -123,6 +146,13 @@ int __wrap_blkid_do_wipe(blkid_probe probe, int dry_run)
 {
 	run_once("FAULT_WIPE");
 	return __real_blkid_do_wipe(probe, dry_run);
+}
+
+int __wrap_chario_store_create(struct chario_store *store, const char *name, uint64_t bytes,
+			       unsigned int flags)
+{
+	run_once("FAULT_CREATE");
+	return __real_chario_store_create(store, name, bytes, flags);
 }
 
 int __wrap_flock(int fd, int operation)

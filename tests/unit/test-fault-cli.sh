@@ -178,4 +178,77 @@ says 'is now at "socket.' 'cannot be moved back: File exists' 'move the file bac
 faulty FAULT_IPV6=1 0 record --force cam --from "udp::$(free_port)" --seconds 0.01
 claim "a recording has its source in spite of others, and without IPv6"
 
+# Several programs want one area that is missing: whoever makes it, each uses it as if it had been there.
+printf first >source
+while IFS='|' read -r other wanted arguments text content; do
+	format 32M
+	# shellcheck disable=SC2086
+	faulty FAULT_CREATE="'$chario' $other <source >other 2>&1" "$wanted" record cam --size 4M $arguments
+	says "$text"
+	"$chario" replay cam 2>/dev/null >there
+	[ "$(cat there)" = "$content" ] || note "$other, $arguments: $(cat there)"
+	rm store
+done <<'TABLE'
+record cam --size 4M|0|--append --from source|records        1 |firstfirst
+record cam --size 4M|1|--from source|--append goes on with it, --force begins|first
+record cam --size 4M|0|--force --from /dev/null|records        0|
+create cam 4M|0|--from source|records        1 |first
+create cam 8M|1|--append --from source|"cam" has 8 MiB, not 4 MiB|
+TABLE
+claim "several programs may begin a series of recordings at once"
+
+# A clock that nobody sets tells how long after the first one a record comes: parts, or one recording, with a record
+# (a, b, ...) at each "CLOCK_REALTIME,CLOCK_BOOTTIME"; what is replayed of +SECONDS.
+set_times()
+{
+	echo "$1" | tr , ' ' >new
+	mv new times
+}
+ago=946684800
+now=1795000000
+ahead=2051222400
+export FAULT_TIMES=times
+while IFS='|' read -r at queries; do
+	for way in parts one; do
+		[ "$way" != one ] || [ "${at%again}" = "$at" ] || continue
+		format 32M
+		# shellcheck disable=SC2086
+		set -- ${at% again}
+		set_times "$1"
+		if [ $way = one ]; then
+			from_pipe record-said record --late-ms 600000 cam --size 4M --from pipe --flush-ms 10
+			recorder=$!
+		fi
+		letter=a
+		for time; do
+			set_times "$time"
+			if [ $way = parts ]; then
+				printf %s $letter | "$chario" record cam --size 4M --append --late-ms 600000 >said 2>&1 ||
+					note "record: $(cat said)"
+			else
+				printf %s $letter >&3
+				until "$chario" tail cam 2>/dev/null | grep -q $letter; do kill -0 $recorder || break; done
+			fi
+			letter=$(echo $letter | tr a-y b-z)
+		done
+		exec 3>&-
+		[ $way = parts ] || wait $recorder || note "record: $(cat record-said)"
+		for query in $queries; do
+			options=$(echo "${query%=*}" | sed 's/[><]/ &/g; s/>/--from-time +/g; s/</--to-time +/g')
+			# shellcheck disable=SC2086
+			[ "$("$chario" replay cam $options 2>said)" = "${query#*=}" ] ||
+				note "$at, $way, $options: $("$chario" replay cam $options 2>&1)"
+		done
+		rm -f store pipe
+	done
+done <<TABLE
+$ahead,100 $((ahead + 1)),101 $now,102 $((now + 1)),103|>1.5=cd <1.5=ab >2=cd >3=d >3.5= <0=a >1<2=bc <99999999999=abcd
+$ago,10 $((ago + 1)),11 $now,12 $((now + 1)),13|>1.5=cd <1.5=ab <100=abcd >100=
+$now,100 $ahead,101 $((now + 2)),102|>1<1=b >2=c <1.9=ab
+$now,100 $((now + 1)),101 $((now + 2)),102|>1<1=b >2=c <1.9=ab
+$now,5000 $((now + 1)),5001 $((now + 7200)),10 $((now + 7201)),11 again|>7200=cd <7199=ab >7201=d
+TABLE
+unset FAULT_TIMES
+claim "a time after the first record is none of a clock that was set"
+
 end

@@ -264,6 +264,37 @@ says 'raise the limit (ulimit -f)'
 [ -e limited ] || [ -e limited.part ] && note "half a file is left"
 claim "get never leaves half a file, nor overwrites one unasked"
 
+# A store is no file to replace, under whatever name, damaged, cut off, or as the part of another.
+format 8M
+bytes 5000 >source
+gives 0 put source area
+cp store 0
+cp store damaged
+dd if=/dev/zero of=damaged bs=4k count=1 conv=notrunc status=none
+cp store cut
+truncate -s 1M cut
+cp store file.part
+ln store hard
+ln -s store soft
+for name in store 0 damaged cut hard soft file; do
+	content=$name
+	[ $name != file ] || content=file.part
+	cp "$content" before
+	gives 1 get area $name --force
+	says "there is a store on" 'name another file, or remove this one first'
+	cmp -s "$content" before || note "get over $name: $content differs"
+done
+gives 0 cat --store file.part area
+rm file.part
+for content in '' x "$(cat source | base64)"; do
+	printf %s "$content" >file
+	printf %s "$content" >file.part
+	gives 0 get area file --force
+	cmp -s source file || note "get over ${#content} bytes differs"
+done
+gives 0 check
+claim "get overwrites no store"
+
 format 64M
 limited create x 4k
 says 'may not be written so far (EFBIG)' 'raise the limit of the length of files (ulimit -f)'
