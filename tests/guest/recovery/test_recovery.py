@@ -223,24 +223,27 @@ def test_unbinding_while_a_partition_table_is_read(rig: Rig) -> None:
 
 
 def test_files_are_written_although_a_read_has_failed(rig: Rig) -> None:
-    """Writing what a mounted file system has in memory needs reads: while the drive leaves, too, they are not ended."""
-    guest, disk = rig.guest, rig.disk(0)
-    block = enable(guest, disk)
-    for name, value in (("recovery_age_ms", 0), ("deadline_ms", 2000)):
-        rig.set(disk, name, value)
+    """While a drive leaves, what a file system on one namespace has in memory needs reads; one of the other hangs."""
+    guest, mark, (silent, disk) = rig.guest, rig.guest.log_mark(), rig.disks(0)
+    for one in (silent, disk):
+        rig.set(one, "recovery_age_ms", 0)
+        rig.set(one, "deadline_ms", 2000)
+    hung, block = enable(guest, silent), enable(guest, disk)
     # Without these features and caches, a block's place is found by reading, when the block is written.
     mount = f"mount -o no_prefetch_block_bitmaps {block} /run/mnt"
-    guest.must(f"mkfs.ext4 -qF -O ^metadata_csum,^uninit_bg,^flex_bg,^has_journal {block} && mkdir -p /run/mnt && {mount}")
-    guest.must("head -c 8M /dev/urandom >/run/noise && echo 3 >/proc/sys/vm/drop_caches && cp /run/noise /run/mnt")
+    guest.must(f"mkfs.ext4 -qF -g 8192 -O ^metadata_csum,^uninit_bg,^flex_bg,^has_journal {block} && mkdir -p /run/mnt")
+    guest.must(f"head -c 16M /dev/urandom >/run/noise && sync && echo 3 >/proc/sys/vm/drop_caches && {mount}")
+    guest.must("cp /run/noise /run/mnt")
     faults.set_limits(guest, 0, 1, {"bps-read": 1})
-    guest.must(f"dd if={disk} of=/dev/null bs=64k count=1 iflag=direct")
-    reader = guest.start(f"dd if={block} iflag=direct bs=4k count=1", timeout_s=CALL_LIMIT_S)
+    guest.must(f"dd if={silent} of=/dev/null bs=64k count=1 iflag=direct")
+    reader = guest.start(f"dd if={hung} iflag=direct bs=4k count=1", timeout_s=CALL_LIMIT_S)
+    rig.wait_said(mark, "resetting the controller")
     job = guest.start(unbinding(rig.address(0)), timeout_s=CALL_LIMIT_S)
     assert reader.wait().rc
-    faults.set_limits(guest, 0, 1, {"bps-read": 0})
     job.wait().check()
+    faults.set_limits(guest, 0, 1, {"bps-read": 0})
     guest.must("umount /run/mnt")
-    enable(guest, rig.disk(0))
+    enable(guest, rig.disks(0)[1])
     guest.must(f"{mount} && cmp /run/noise /run/mnt/noise && umount /run/mnt")
 
 
