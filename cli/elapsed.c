@@ -22,7 +22,7 @@
 /* A smaller difference between two parts is one of the measurement of their clocks. */
 #define OFFSET_NS 50000000
 
-/* As of a player: a longer time between two parts is no sign that the machine has gone on. */
+/* A longer time between two parts is no sign that the machine has gone on; a player has the same. */
 #define GAP_NS (3600 * NS_PER_S)
 
 /* Nobody goes on with a recording after years: the clock has been wrong. */

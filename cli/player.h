@@ -20,7 +20,7 @@
  * @to: name of the destination
  * @status: exit code for the last record
  * @is_limited: true if records are given up to a time since the first one
- * @limit_ns: that time in nanoseconds
+ * @limit_ns: limit, in nanoseconds since the first record
  * @end: number of the first record behind it; UINT64_MAX if none was there yet
  * @newest: newest record at that moment
  */

@@ -182,6 +182,15 @@ def test_splitmuxsink_keeps_each_fragment(
         assert lab.count(f"{parts} concat name=c") == 150
 
 
+def test_no_header_of_a_muxer_leads_times_into_the_future(lab: Lab) -> None:
+    """In a later fragment pictures have late running times, and the header of matroskamux has 0."""
+    late = lab.frames(5).replace("videotestsrc", f"videotestsrc timestamp-offset={10**14}")
+    lab.must(f"{late} ! vp8enc deadline=1 ! matroskamux ! {lab.sink('a', SIZE)}")
+    shown = subprocess.check_output([BUILD / "cli/chario", "replay", "--store", lab.image, "--json", "a"], text=True)
+    times = [int(time) for time in re.findall(r'"time_ns":(\d+)', shown)]
+    assert len(times) > 5 and max(times) - min(times) < 10**12
+
+
 def start_recording(lab: Lab, settings: str) -> subprocess.Popen[str]:
     """A live pipeline that records for ever, and has made 20 durable records; one who follows has seen them."""
     endless = f"videotestsrc is-live=true pattern=ball ! {RAW}"

@@ -215,24 +215,24 @@ while IFS='|' read -r at queries; do
 		# shellcheck disable=SC2086
 		set -- ${at% again}
 		set_times "$1"
-		if [ $way = one ]; then
+		if [ "$way" = one ]; then
 			from_pipe record-said record --late-ms 600000 cam --size 4M --from pipe --flush-ms 10
 			recorder=$!
 		fi
 		letter=a
 		for time; do
 			set_times "$time"
-			if [ $way = parts ]; then
-				printf %s $letter | "$chario" record cam --size 4M --append --late-ms 600000 >said 2>&1 ||
+			if [ "$way" = parts ]; then
+				printf %s "$letter" | "$chario" record cam --size 4M --append --late-ms 600000 >said 2>&1 ||
 					note "record: $(cat said)"
 			else
-				printf %s $letter >&3
-				until "$chario" tail cam 2>/dev/null | grep -q $letter; do kill -0 $recorder || break; done
+				printf %s "$letter" >&3
+				until "$chario" tail cam 2>/dev/null | grep -q "$letter"; do kill -0 "$recorder" || break; done
 			fi
-			letter=$(echo $letter | tr a-y b-z)
+			letter=$(echo "$letter" | tr a-y b-z)
 		done
 		exec 3>&-
-		[ $way = parts ] || wait $recorder || note "record: $(cat record-said)"
+		[ "$way" = parts ] || wait "$recorder" || note "record: $(cat record-said)"
 		for query in $queries; do
 			options=$(echo "${query%=*}" | sed 's/[><]/ &/g; s/>/--from-time +/g; s/</--to-time +/g')
 			# shellcheck disable=SC2086

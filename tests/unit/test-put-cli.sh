@@ -286,7 +286,7 @@ for name in store 0 damaged cut hard soft file; do
 done
 gives 0 cat --store file.part area
 rm file.part
-for content in '' x "$(cat source | base64)"; do
+for content in '' x "$(base64 source)"; do
 	printf %s "$content" >file
 	printf %s "$content" >file.part
 	gives 0 get area file --force
