@@ -231,7 +231,9 @@ static int open_part(struct replay *replay)
 	if (cli_check_path(player->cli, replay->file))
 		return CLI_FAILED;
 	if (!lstat(replay->file, &status))
-		return cli_say(player->cli, "\"%s\" is there already", replay->file);
+		return cli_say(player->cli,
+			       "\"%s\" is there already: remove it, or name another file",
+			       replay->file);
 	if ((size_t)snprintf(replay->part, sizeof(replay->part), "%s%s", replay->file, SUFFIX) >=
 	    sizeof(replay->part))
 		return cli_fail_file(player->cli, -ENAMETOOLONG, "create", replay->file);

@@ -58,7 +58,7 @@ replays source cam
 gives 0 ls :: 'stream'
 gives 0 replay cam -o copy
 cmp -s source copy || note "replay -o differs"
-gives 1 replay cam -o copy :: 'is there already'
+gives 1 replay cam -o copy :: 'is there already: remove it, or name another file'
 replays source cam -o -
 [ -e - ] && note "replay -o - makes a file"
 gives 2 replay cam -o new --from-time x
