@@ -151,8 +151,9 @@ static int read_records(struct check *check, struct chario_reader *reader, struc
 		return 0;
 	err = chario_reader_count_missing(reader, &lost, &loss->undurable);
 	missing -= lost < missing ? lost : missing;
+	/* Counts that do not agree tell nothing for sure. */
 	if (loss->undurable > missing)
-		loss->undurable = missing;
+		loss->undurable = 0;
 	loss->records = missing - loss->undurable;
 	/* A producer overwrites the oldest records of its ring while the others are read. */
 	if (recording.live && recording.ring)

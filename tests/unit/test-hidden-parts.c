@@ -227,4 +227,78 @@ TEST(test_meanwhile_oldest, "nor is the oldest segment of a ring trusted then")
 	}
 }
 
+/* Have all records of the batches in some blocks of a segment be damaged. */
+static void damage(uint64_t segment, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i < to; i++)
+		for (size_t at = 600; at < 4096; at += RECORD_BYTES)
+			block(segment, i)[at] ^= 1;
+}
+
+/* All that is missing was durable. */
+static void read_whole(uint64_t next, uint64_t missing)
+{
+	open_reader(0);
+	read_on(0, next, missing);
+	check_losses(0);
+	rig_close_reader();
+}
+
+/* Add a part of one batch of three records, whose data a power cut takes. */
+static void add_cut_part(uint64_t segment, uint64_t from)
+{
+	EQUAL(open_long(CHARIO_STREAM_APPEND), 0);
+	EQUAL(rig_record(from, from + 3, RECORD_BYTES), 0);
+	stop_without_end();
+	damage(segment, 0, 1);
+}
+
+/* A header tells of durable records before it, although nothing whole is behind them. */
+TEST(test_cut_end, "durable records that are damaged at the end of a cut recording are told")
+{
+	record_and_stop(0, 0, 4);
+	damage(0, 2, 4);
+	open_reader(0);
+	read_on(0, 3, 1);
+	check_losses(0);
+	EQUAL(rig_next(), -ENODATA);
+	EQUAL(rig.record.missing, 0);
+	rig_close_reader();
+	/* A program that goes on makes them known. */
+	EQUAL(open_long(CHARIO_STREAM_APPEND) ?: rig_close(), 0);
+	expect(0, 3, 1, 0);
+	begin_again();
+	/* The table has the end of an earlier part. */
+	EQUAL(open_long(0) ?: record_each(0, 4) ?: rig_close(), 0);
+	record_and_stop(CHARIO_STREAM_APPEND, 4, 7);
+	record_and_stop(CHARIO_STREAM_APPEND, 7, 8);
+	damage(1, 0, 3);
+	damage(2, 0, 1);
+	read_whole(7, 3);
+}
+
+TEST(test_behind_end, "parts behind an end hide no damage before it")
+{
+	for (uint64_t i = 0; i < 3; i++) {
+		EQUAL(open_long(0) ?: record_each(0, 4) ?: rig_close(), 0);
+		for (uint64_t j = 0; j < i; j++)
+			add_cut_part(1 + j, 4);
+		damage(0, 1, 2);
+		read_whole(4, 1);
+		begin_again();
+	}
+}
+
+/* The record that began before the last batch comes again, in a batch that is damaged later. */
+TEST(test_middle, "a durable record behind a record that a power cut took is told")
+{
+	EQUAL(open_long(0), 0);
+	EQUAL(record_each(0, 1) ?: rig_record(1, 2, LONG_SEGMENT) ?: rig_wait(), 0);
+	stop_without_end();
+	wipe(1, 1, 1);
+	record_and_stop(CHARIO_STREAM_APPEND, 1, 3);
+	wipe(2, 0, 1);
+	expect(0, 3, 1, 0);
+}
+
 TEST_MAIN(begin, rig_end)

@@ -70,8 +70,12 @@ void chario_gaps_settle(struct chario_gaps *gaps, uint64_t durable)
 	gaps->nr_sure = sure;
 }
 
-void chario_gaps_end_part(struct chario_gaps *gaps)
+void chario_gaps_end_part(struct chario_gaps *gaps, bool is_closed)
 {
+	if (is_closed) {
+		chario_gaps_settle(gaps, UINT64_MAX);
+		gaps->nr_closed = gaps->nr;
+	}
 	gaps->nr_past = gaps->nr;
 	gaps->durable = 0;
 }
@@ -98,5 +102,15 @@ uint64_t chario_gaps_count(const struct chario_gaps *gaps, bool is_closed)
 	for (size_t i = 0; i < gaps->nr_sure; i++)
 		numbers += i < gaps->nr_past ? judge(gaps, gaps->list[i], 0, is_closed) :
 					       chario_gaps_judge(gaps, &gaps->list[i], is_closed);
+	return numbers;
+}
+
+uint64_t chario_gaps_count_behind(const struct chario_gaps *gaps, uint64_t records)
+{
+	uint64_t numbers = 0;
+
+	for (size_t i = gaps->nr_sure; i < gaps->nr; i++)
+		if (gaps->list[i].to <= records)
+			numbers += gaps->list[i].undurable;
 	return numbers;
 }

@@ -27,6 +27,7 @@ struct chario_gap {
  * struct chario_gaps - the gaps that may count, those of earlier parts first
  * @list: gaps
  * @nr: number of gaps
+ * @nr_closed: number of gaps up to the end of the last part that was closed
  * @nr_past: number of gaps in earlier parts
  * @nr_sure: number of gaps before the last record that has been read
  * @room: number of gaps that there is memory for
@@ -41,6 +42,7 @@ struct chario_gap {
 struct chario_gaps {
 	struct chario_gap *list;
 	size_t nr;
+	size_t nr_closed;
 	size_t nr_past;
 	size_t nr_sure;
 	size_t room;
@@ -65,8 +67,8 @@ void chario_gaps_add(struct chario_gaps *gaps, const struct chario_gap *gap);
 /* Take note of the number of durable records in the present part. */
 void chario_gaps_settle(struct chario_gaps *gaps, uint64_t durable);
 
-/* Begin the next part. */
-void chario_gaps_end_part(struct chario_gaps *gaps);
+/* Begin the next part; all of one that was closed had become durable before. */
+void chario_gaps_end_part(struct chario_gaps *gaps, bool is_closed);
 
 /*
  * Returns the missing numbers of a gap of the present part that were not durable, or were being
@@ -77,5 +79,8 @@ uint64_t chario_gaps_judge(const struct chario_gaps *gaps, const struct chario_g
 
 /* Returns those of all gaps before the last record that has been read. */
 uint64_t chario_gaps_count(const struct chario_gaps *gaps, bool is_closed);
+
+/* Returns those of all gaps behind it, among so many committed records. */
+uint64_t chario_gaps_count_behind(const struct chario_gaps *gaps, uint64_t records);
 
 #endif /* CHARIO_GAPS_H */

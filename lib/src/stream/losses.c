@@ -59,7 +59,7 @@ static bool begins_in_middle(const struct chario_disk_batch *batch)
 	return batch->flags & CHARIO_DISK_BATCH_MIDDLE;
 }
 
-static bool has_begun(const struct chario_losses *losses)
+bool chario_losses_have_begun(const struct chario_losses *losses)
 {
 	return losses->batch.header.bytes;
 }
@@ -124,6 +124,23 @@ static void find_gaps_in(const struct chario_losses_batch *batch, struct chario_
 	gaps[GAP_TAIL] = chario_gap_of(header->segment, end, tail);
 }
 
+/* Returns the number of records committed up to the last one of a batch that has been read. */
+static uint64_t count_before_tail(const struct chario_losses_batch *batch)
+{
+	struct chario_gap gaps[NR_GAPS];
+
+	find_gaps_in(batch, gaps);
+	return batch->header.records + batch->header.nr_records - gaps[GAP_TAIL].numbers;
+}
+
+/* Returns the number of records committed up to the last one that has been read, or the end. */
+static uint64_t count_reached(const struct chario_losses *losses)
+{
+	uint64_t here = losses->batch.given ? count_before_tail(&losses->batch) : 0;
+
+	return MAX(losses->reached_records, here);
+}
+
 /*
  * Returns the number of records lost before the start.  Nothing tells on which side of it the
  * lost records of its batch were: those count that fit behind it.
@@ -184,7 +201,8 @@ static uint64_t find_first_segment(const struct chario_losses *losses,
 
 	if (!begins_in_middle(batch))
 		return batch->segment;
-	if (!has_begun(losses) || last->part != batch->part || last->serial + 1 != batch->serial)
+	if (!chario_losses_have_begun(losses) || last->part != batch->part ||
+	    last->serial + 1 != batch->serial)
 		return batch->segment && !batch->offset ? batch->segment - 1 : batch->segment;
 	/* The record may take all of the last batch, too. */
 	return begins_in_middle(last) && !last->nr_records ? losses->batch.first_segment :
@@ -226,18 +244,19 @@ static bool is_interrupted(const struct chario_disk_batch *last,
 	       (last->flags & CHARIO_DISK_BATCH_CLEAN && !(batch->flags & CHARIO_DISK_BATCH_CLEAN));
 }
 
-/* Begin the next part.  A part that was closed had become durable before. */
+/* Begin the next part. */
 static void end_part(struct chario_losses *losses, const struct chario_disk_batch *batch,
 		     uint64_t lap)
 {
 	const struct chario_disk_batch *last = &losses->batch.header;
 	struct chario_gaps *gaps = &losses->gaps;
+	bool closed = is_closed(last, batch);
 
 	if (is_interrupted(last, batch) && batch->segment > lap)
 		gaps->torn_end = MAX(gaps->torn_end, batch->segment - lap);
-	if (is_closed(last, batch))
-		chario_gaps_settle(gaps, UINT64_MAX);
-	chario_gaps_end_part(gaps);
+	if (closed)
+		losses->closed = *last;
+	chario_gaps_end_part(gaps, closed);
 }
 
 /* Returns the number of records lost before the last record that has been read, or the end. */
@@ -250,16 +269,16 @@ static uint64_t lost_up_to_last(const struct chario_losses *losses)
 	if (losses->end == CHARIO_LOSSES_ENDED)
 		return lost;
 	if (!batch->given)
-		return losses->lost.reached;
+		return losses->lost.reached + losses->lost.behind;
 	find_gaps_in(batch, gaps);
 	behind = count_behind_last(batch) - gaps[GAP_TAIL].numbers;
-	return lost - MIN(lost, behind);
+	return lost - MIN(lost, behind) + losses->lost.behind;
 }
 
 static uint64_t lost_up_to_end(const struct chario_losses *losses, const struct store_end *end)
 {
 	bool is_before = losses->end == CHARIO_LOSSES_ENDED_BEFORE;
-	const struct chario_disk_batch *last = is_before ? &losses->before : &losses->batch.header;
+	const struct chario_disk_batch *last = is_before ? &losses->closed : &losses->batch.header;
 
 	return last->lost_records +
 	       chario_lost_before_end(end, last->next_sequence, last->records + last->nr_records);
@@ -299,12 +318,13 @@ static void drop_repeated(const struct chario_losses_batch *batch, uint64_t next
 /*
  * Judge the gaps at the end of a part, of whose last batch the next part counts the whole records.
  * That may count a record that began earlier, whether its beginning was there or not.  If the
- * first batch of the next part is missing, too, the records in the tail may belong to either.
+ * first batch of the next part is missing, too, these records and those in the tail may belong to
+ * either.
  */
 static void judge_end(const struct chario_losses_batch *last, const struct chario_disk_batch *batch,
 		      struct chario_gap gaps[NR_GAPS], struct chario_gap *behind)
 {
-	struct chario_gap *tail = &gaps[GAP_TAIL];
+	struct chario_gap *middle = &gaps[GAP_MIDDLE], *tail = &gaps[GAP_TAIL];
 	uint64_t found = last->header.records + count_found(&last->header, batch);
 
 	chario_gap_settle(&gaps[GAP_INNER], found);
@@ -312,10 +332,11 @@ static void judge_end(const struct chario_losses_batch *last, const struct chari
 	drop_repeated(last, batch->sequence, gaps);
 	if (batch->serial == last->header.serial + 1)
 		return;
+	tail->numbers += middle->numbers;
 	behind->numbers += tail->numbers;
 	behind->undurable += tail->numbers;
 	behind->from -= MIN(behind->from, tail->numbers);
-	*tail = (struct chario_gap){ 0 };
+	*middle = *tail = (struct chario_gap){ 0 };
 }
 
 /* Leave the present batch, whose records that were not read are missing, for another. */
@@ -328,7 +349,10 @@ static void leave_batch(struct chario_losses *losses, const struct chario_disk_b
 	struct chario_gap behind;
 
 	find_gaps_in(last, gaps);
+	losses->reached_records = count_reached(losses);
 	if (is_other) {
+		/* The later part may not have found all that has been read. */
+		losses->reached_records = MIN(losses->reached_records, batch->records);
 		behind = find_gap_between(&last->header, batch);
 		judge_end(last, batch, gaps, &behind);
 	} else {
@@ -344,6 +368,23 @@ static void leave_batch(struct chario_losses *losses, const struct chario_disk_b
 	chario_gaps_add(&losses->gaps, &behind);
 }
 
+/* Begin with the first batch, and a gap before it if the recording begins there. */
+static void begin(struct chario_losses *losses, const struct chario_disk_batch *batch,
+		  bool from_start)
+{
+	static const struct chario_disk_batch none;
+	struct chario_gap gap;
+
+	losses->first_sequence = batch->sequence;
+	if (from_start) {
+		gap = find_gap_before(&none, batch);
+		chario_gaps_add(&losses->gaps, &gap);
+	} else {
+		losses->reached_records = batch->records;
+		losses->lost.before = chario_lost_before_batch(batch);
+	}
+}
+
 static bool is_same(const struct chario_disk_batch *last, const struct chario_disk_batch *batch)
 {
 	return last->bytes && last->segment == batch->segment && last->offset == batch->offset &&
@@ -353,25 +394,19 @@ static bool is_same(const struct chario_disk_batch *last, const struct chario_di
 void chario_losses_go_to(struct chario_losses *losses, const struct chario_disk_batch *batch,
 			 bool from_start, bool is_joined, uint64_t lap)
 {
-	static const struct chario_disk_batch none;
 	const struct chario_disk_batch *last = &losses->batch.header;
 	uint64_t first_segment = is_joined ? batch->segment : find_first_segment(losses, batch);
 
 	if (is_same(last, batch))
 		return;
-	if (has_begun(losses)) {
+	if (chario_losses_have_begun(losses))
 		leave_batch(losses, batch, lap);
-	} else if (from_start) {
-		struct chario_gap gap = find_gap_before(&none, batch);
-
-		chario_gaps_add(&losses->gaps, &gap);
-	}
+	else
+		begin(losses, batch, from_start);
 	losses->lost = (struct chario_losses_lost){
 		.before = lost_before_start(losses),
 		.reached = lost_up_to_last(losses),
 	};
-	if (last->part != batch->part)
-		losses->before = *last;
 	losses->batch = (struct chario_losses_batch){
 		.header = *batch,
 		.first_segment = first_segment,
@@ -386,12 +421,14 @@ void chario_losses_start(struct chario_losses *losses, uint64_t sequence)
 	struct chario_losses_batch *batch = &losses->batch;
 
 	losses->gaps.nr = 0;
+	losses->gaps.nr_closed = 0;
 	losses->gaps.nr_past = 0;
 	losses->gaps.nr_sure = 0;
 	batch->given = 0;
 	batch->is_middle_given = true;
 	batch->start = sequence;
 	batch->voids_started = batch->voids;
+	losses->reached_records = count_before_tail(batch);
 }
 
 void chario_losses_give(struct chario_losses *losses, uint64_t sequence, bool is_middle)
@@ -410,17 +447,32 @@ void chario_losses_take_back(struct chario_losses *losses)
 	losses->batch.voids++;
 }
 
+uint64_t chario_losses_count_durable_behind(const struct chario_losses *losses)
+{
+	uint64_t durable = losses->batch.header.durable_records;
+	uint64_t behind = durable - MIN(durable, count_reached(losses));
+
+	return behind - MIN(behind, chario_gaps_count_behind(&losses->gaps, durable));
+}
+
+void chario_losses_pass_durable(struct chario_losses *losses, uint64_t numbers)
+{
+	losses->lost.behind += numbers - chario_losses_count_durable_behind(losses);
+	losses->reached_records =
+		MAX(losses->reached_records, losses->batch.header.durable_records);
+}
+
 /*
- * A part that continued a closed recording, and was interrupted before it had a whole record, lies
+ * Parts that continued a closed recording, and were interrupted before they had a whole record, lie
  * behind the end.
  */
 void chario_losses_end(struct chario_losses *losses, uint64_t end)
 {
 	struct chario_gaps *gaps = &losses->gaps;
 
-	if (has_begun(losses) && end < losses->batch.header.next_sequence) {
+	if (chario_losses_have_begun(losses) && end < losses->batch.header.next_sequence) {
 		losses->end = CHARIO_LOSSES_ENDED_BEFORE;
-		gaps->nr_sure = gaps->nr_past;
+		gaps->nr_sure = gaps->nr_closed;
 	} else {
 		losses->end = CHARIO_LOSSES_ENDED;
 		gaps->nr_sure = gaps->nr;
@@ -432,7 +484,7 @@ uint64_t chario_losses_count_undurable(const struct chario_losses *losses, bool 
 	uint64_t numbers = chario_gaps_count(&losses->gaps, is_closed);
 	struct chario_gap last[NR_GAPS];
 
-	if (!has_begun(losses))
+	if (!chario_losses_have_begun(losses))
 		return 0;
 	find_gaps_in(&losses->batch, last);
 	for (enum gap_kind i = 0; i < NR_GAPS; i++)

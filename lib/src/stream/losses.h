@@ -36,20 +36,23 @@ struct chario_losses_batch {
 
 /**
  * struct chario_losses_lost - records that the producer lost
- * @before: number of those before the first record that counts, if it ends before the batch
+ * @before: number of those before the first record that counts, if it ends before the batch, or
+ *	before the first batch if no record counts yet
  * @reached: number of those before the last record that has been read, if it ends before the
  *	batch
+ * @behind: number of those between that record and the end, behind the last batch
  */
 struct chario_losses_lost {
 	uint64_t before;
 	uint64_t reached;
+	uint64_t behind;
 };
 
 /**
  * enum chario_losses_end - the end up to which missing records have been counted
  * @CHARIO_LOSSES_OPEN: no end, only the last record that has been read
  * @CHARIO_LOSSES_ENDED: the end of the present part
- * @CHARIO_LOSSES_ENDED_BEFORE: the end of the part before, and nothing of the present one
+ * @CHARIO_LOSSES_ENDED_BEFORE: the end of the last part that was closed, and nothing behind it
  */
 enum chario_losses_end {
 	CHARIO_LOSSES_OPEN,
@@ -60,18 +63,26 @@ enum chario_losses_end {
 /**
  * struct chario_losses - the missing records of a recording that is read from batch to batch
  * @batch: batch that is being read
- * @before: header of the last batch of the part before
+ * @closed: header of the last batch of the last part that was closed; all zero if there is none
+ * @reached_records: number of records committed up to the last one that has been read, if that ends
+ *	before the batch, or is the end
  * @lost: records that the producer lost
+ * @first_sequence: number of the first record of the first batch
  * @gaps: records that are missing in the batches before
  * @end: end that has been reached
  */
 struct chario_losses {
 	struct chario_losses_batch batch;
-	struct chario_disk_batch before;
+	struct chario_disk_batch closed;
+	uint64_t reached_records;
 	struct chario_losses_lost lost;
+	uint64_t first_sequence;
 	struct chario_gaps gaps;
 	enum chario_losses_end end;
 };
+
+/* Returns whether there has been a batch. */
+bool chario_losses_have_begun(const struct chario_losses *losses);
 
 /* Begin anew, at no batch of the same recording. */
 void chario_losses_reset(struct chario_losses *losses);
@@ -99,6 +110,15 @@ void chario_losses_give(struct chario_losses *losses, uint64_t sequence, bool is
 
 /* Take note of a room in the present batch that was given back: its number is not missing. */
 void chario_losses_take_back(struct chario_losses *losses);
+
+/*
+ * Returns the number of records behind the last one that has been read that were durable, as the
+ * last batch tells, of which nothing but a header may be left.
+ */
+uint64_t chario_losses_count_durable_behind(const struct chario_losses *losses);
+
+/* Count these as missing; so many numbers are, and all others were lost. */
+void chario_losses_pass_durable(struct chario_losses *losses, uint64_t numbers);
 
 /* Count the records that are missing behind the last one, up to the number @end. */
 void chario_losses_end(struct chario_losses *losses, uint64_t end);

@@ -69,7 +69,9 @@ struct chario_reader_clock {
  * @from_time_ns: time before which records are passed over
  * @looks: number of looks since the window was read
  * @noted: number behind the segment for which the newest one was looked up last
- * @end: number behind the last record, at the end of a recording that was ended
+ * @end: number behind the last record, at the end of a recording that was ended, or behind the last
+ *	one that is known to have been durable
+ * @is_cut: true if @end is the latter
  * @ended_ns: time of the end in the table, when the place was last behind all batches
  * @clock: clock of the record that began last
  * @losses: records that are missing and were not durable
@@ -98,6 +100,7 @@ struct chario_reader {
 	uint32_t looks;
 	uint64_t noted;
 	uint64_t end;
+	bool is_cut;
 	uint64_t ended_ns;
 	struct chario_reader_clock clock;
 	struct chario_losses losses;

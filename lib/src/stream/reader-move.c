@@ -18,6 +18,7 @@ static void go_to(struct chario_reader *reader, const struct chario_disk_batch *
 	chario_losses_go_to(&reader->losses, batch, reader->has_expected && !reader->expected,
 			    reader->done_bytes, chario_tape_lap(&reader->tape));
 	reader->last = *batch;
+	reader->is_cut = false;
 	reader->fresh = false;
 	reader->looks = 0;
 }
@@ -45,6 +46,7 @@ void chario_reader_reset(struct chario_reader *reader)
 	reader->fresh = true;
 	reader->done_bytes = 0;
 	reader->has_expected = false;
+	reader->is_cut = false;
 	reader->skipped = 0;
 	reader->from_sequence = 0;
 	reader->from_time_ns = 0;
@@ -319,9 +321,44 @@ static uint64_t number_reached(const struct chario_reader *reader)
 }
 
 /*
+ * At the end, the first record is known whose number counts, although none could be read: that of
+ * the first batch, if the ring has wrapped around.
+ */
+static void expect_any(struct chario_reader *reader)
+{
+	if (reader->has_expected || reader->from_sequence || reader->from_time_ns)
+		return;
+	if (reader->fresh) {
+		expect_first(reader);
+	} else if (chario_losses_have_begun(&reader->losses)) {
+		reader->has_expected = true;
+		reader->expected = reader->losses.first_sequence;
+	}
+}
+
+/*
+ * Move the end behind records that were durable, as the last batch tells, but are not there.
+ * Between them may be numbers of records that the producer lost; all these are known if all before
+ * the batch was durable.
+ */
+static void find_cut(struct chario_reader *reader)
+{
+	const struct chario_disk_batch *last = &reader->last;
+	uint64_t durable = chario_losses_count_durable_behind(&reader->losses);
+	uint64_t end = MAX(reader->end, reader->expected + durable);
+
+	if (last->durable_records == last->records)
+		end = MAX(end, last->sequence);
+	reader->is_cut = end > reader->end && (durable || reader->is_cut);
+	if (reader->is_cut)
+		reader->end = end;
+}
+
+/*
  * Find out if nothing follows the last record.  Returns -ENODATA if so, 0 if not, or
  * another negative errno.  The table has the end even if the end in the area is damaged;
- * the end of an earlier part does not count.
+ * the end of an earlier part does not count.  A recording that was not ended reaches up to its last
+ * durable record.
  */
 static int look_for_end(struct chario_reader *reader, bool live)
 {
@@ -334,15 +371,16 @@ static int look_for_end(struct chario_reader *reader, bool live)
 	err = chario_area_get_stream(reader->area, &entry);
 	if (err)
 		return err == -ENODATA ? -ESTALE : err;
-	if (reader->fresh && !reader->has_expected)
-		expect_first(reader);
+	expect_any(reader);
 	reader->end = at_end ? reader->last.next_sequence : 0;
 	if (entry.session == reader->tape.session && entry.end.time_ns &&
 	    entry.end.sequence >= number_reached(reader)) {
 		at_end = true;
 		reader->end = MAX(reader->end, entry.end.sequence);
 	}
-	return at_end ? -ENODATA : 0;
+	if (!live && reader->has_expected)
+		find_cut(reader);
+	return at_end || reader->is_cut ? -ENODATA : 0;
 }
 
 /*

@@ -290,11 +290,13 @@ uint64_t chario_reader_boottime_ns(const struct chario_reader *reader)
 /* Report once the records missing at the end. */
 static void give_end(struct chario_reader *reader, struct chario_record *record)
 {
-	*record = (struct chario_record){
-		.sequence = reader->end,
-		.missing = count_missing(reader, reader->end),
-	};
-	chario_losses_end(&reader->losses, reader->end);
+	uint64_t missing = count_missing(reader, reader->end);
+
+	*record = (struct chario_record){ .sequence = reader->end, .missing = missing };
+	if (reader->is_cut)
+		chario_losses_pass_durable(&reader->losses, missing - reader->skipped);
+	else
+		chario_losses_end(&reader->losses, reader->end);
 	reader->skipped = 0;
 	reader->expected = MAX(reader->expected, reader->end);
 }
