@@ -262,7 +262,7 @@ static void walk(struct chario_pile *pile, uint32_t segment_bytes, struct chario
 		head->records++;
 		head->position += piece.record.done_bytes + piece.record.bytes;
 	}
-	head->damaged = !head->whole && pile->unreadable;
+	head->damaged = !head->whole && pile->unread < pile->unread_end;
 	if (!head->whole)
 		return;
 	head->next_sequence = pile->batch.next_sequence;

@@ -128,20 +128,27 @@ bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment, uint3
  * that is open for reading only cannot be written, so the blocks are put into a copy.
  */
 static int read_blocks(struct chario_tape *tape, const struct chario_disk_batch *batch,
-		       uint32_t bytes, struct chario_pool *pool)
+		       uint32_t bytes, struct chario_pile *pile)
 {
+	struct chario_pool *pool = &pile->pool;
 	int ret = pool->copy ? 0 : chario_pool_copy(pool);
 
-	for (uint32_t at = 0; at < bytes && !ret; at += CHARIO_DISK_BLOCK) {
+	if (ret)
+		return ret;
+	for (uint32_t at = 0; at < bytes; at += CHARIO_DISK_BLOCK) {
 		ret = chario_tape_read(tape, batch->segment, batch->offset + at, CHARIO_DISK_BLOCK,
 				       &tape->block);
-		if (ret == 1)
+		if (ret < 0)
+			return ret;
+		if (ret) {
 			memcpy(pool->memory + at, tape->block.memory, CHARIO_DISK_BLOCK);
-		else if (!ret)
-			memset(pool->memory + at, 0, CHARIO_DISK_BLOCK);
-		ret = ret < 0 ? ret : 0;
+			continue;
+		}
+		memset(pool->memory + at, 0, CHARIO_DISK_BLOCK);
+		pile->unread = MIN(pile->unread, at);
+		pile->unread_end = at + CHARIO_DISK_BLOCK;
 	}
-	return ret;
+	return 0;
 }
 
 int chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *batch,
@@ -150,10 +157,10 @@ int chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *b
 	struct chario_disk_batch *is = &pile->batch;
 	uint32_t bytes = chario_disk_round(batch->bytes, CHARIO_DISK_BLOCK);
 	int ret = chario_tape_read(tape, batch->segment, batch->offset, bytes, &pile->pool);
-	bool is_read = ret == 1;
 
+	pile->unread = pile->unread_end = bytes;
 	if (!ret)
-		ret = read_blocks(tape, batch, bytes, &pile->pool);
+		ret = read_blocks(tape, batch, bytes, pile);
 	if (ret < 0)
 		return ret;
 	if (!chario_disk_batch_read(is, pile->pool.memory, tape->session, tape->segment_bytes) ||
@@ -161,9 +168,8 @@ int chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *b
 		return 0;
 	pile->seed = chario_disk_record_seed(is->session, is->part, is->segment);
 	pile->at = is->header_bytes;
-	pile->unreadable = !is_read;
-	/* The seal covers the first block only; the other blocks are whole if all can be read. */
-	pile->sealed = is_read && chario_disk_batch_sealed(is, pile->pool.memory);
+	/* The seal covers the first block only; the other blocks are whole if they can be read. */
+	pile->sealed = chario_disk_batch_sealed(is, pile->pool.memory);
 	pile->has_times = chario_disk_batch_times(is, pile->pool.memory, &pile->times);
 	return 1;
 }
@@ -213,11 +219,17 @@ static bool read_piece(const struct chario_pile *pile, uint32_t segment_bytes,
 	return !(record->flags & ~RECORD_FLAGS) && has_data(pile, segment_bytes, piece);
 }
 
+/* Returns whether all blocks of a piece that lie in the batch could be read. */
+static bool is_read(const struct chario_pile *pile, const struct chario_piece *piece)
+{
+	return pile->at + piece->record.next <= pile->unread || pile->at >= pile->unread_end;
+}
+
 static bool is_whole(const struct chario_pile *pile, const struct chario_piece *piece)
 {
 	const struct chario_disk_record *record = &piece->record;
 
-	if (record->flags & CHARIO_RECORD_NO_CRC && !pile->sealed)
+	if (record->flags & CHARIO_RECORD_NO_CRC && !(pile->sealed && is_read(pile, piece)))
 		return false;
 	return record->crc ==
 	       chario_disk_record_crc(pile->seed, record, piece->memory, record->bytes);

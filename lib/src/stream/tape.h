@@ -79,8 +79,9 @@ static inline uint64_t chario_tape_lap(const struct chario_tape *tape)
  * @pool: memory for a segment, which holds the batch
  * @seed: seed of the checksums of its records
  * @at: offset of the next record header from the start of the batch, in bytes
- * @unreadable: true if blocks of the batch cannot be read
- * @sealed: true if the batch's records without checksum are whole
+ * @unread: offset in the batch of the first block that cannot be read, in bytes; its end if all can
+ * @unread_end: offset behind the last one
+ * @sealed: true if the batch's records without checksum are whole where it can be read
  * @has_times: true if the batch has times
  * @times: these times
  */
@@ -89,7 +90,8 @@ struct chario_pile {
 	struct chario_pool pool;
 	uint32_t seed;
 	uint32_t at;
-	bool unreadable;
+	uint32_t unread;
+	uint32_t unread_end;
 	bool sealed;
 	bool has_times;
 	struct chario_disk_times times;
