@@ -98,7 +98,6 @@ print(json.dumps(os.pread(strict, 1 << 16, 0).count(b"k")))
 def test_a_kill_loses_nothing(rig: Rig, call: str, size: int) -> None:
     """The writer is killed while what it wrote before is on its way to a drive that takes its time."""
     disk = rig.disk(HOLDS)
-    rig.remove("/run/started", "/run/go", "/run/killed")
     script = PRELUDE + KILLED.format(size=size, call=call)
     job = rig.guest.start([*PYTHON, script, disk], timeout_s=CALL_LIMIT_S)
     rig.wait_file("/run/started")
@@ -136,7 +135,6 @@ def test_whole_blocks_go_side_by_side(rig: Rig, way: list[str]) -> None:
 def test_parts_of_blocks_wait_for_their_own_only(rig: Rig) -> None:
     """While the part of one block is on its way, those of others are written, and a write of that block waits."""
     disk = rig.disk(HOLDS)
-    rig.remove("/run/ready", "/run/go", "/run/held")
     job = rig.guest.start([*PYTHON, PRELUDE + PARTS, disk], timeout_s=CALL_LIMIT_S)
     rig.wait_file("/run/ready")
     faults.hold(rig.guest, HOLDS, event="write_aio")
@@ -224,6 +222,5 @@ print(json.dumps([write(), outcome(os.fsync, fd), outcome(os.fsync, fd)]))
 
 def test_a_close_that_loses_bytes(rig: Rig) -> None:
     """Nobody has asked by fsync: close() says it, and the log when the last holder of the file has gone."""
-    mark = rig.guest.log_mark()
     assert run(rig, rig.disk(BAD), LOST + "print(json.dumps(outcome(os.close, fd)))") == "EIO"
-    rig.wait_said(mark, "a file was closed before its last bytes could be written; they are lost")
+    rig.wait_said(rig.began, "a file was closed before its last bytes could be written; they are lost")

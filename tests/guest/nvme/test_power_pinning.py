@@ -61,7 +61,6 @@ for place in range(namespaces):
 def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Rig:
     """The guest, for one test, with a drive whose retries have limits of their own."""
     rig = keeper.get(request)
-    rig.remove("/run/pinned", "/run/go")
     if not rig.guest.files.exists(LINUX_DRIVER):
         rig.guest.must("modprobe nvme")
     for event in ("pci_nvme_setfeat", "pci_nvme_getfeat"):
