@@ -135,6 +135,8 @@ def test_another_namespace_after_a_reset(pair: Pair, name: str) -> None:
     """What was in flight on it gives ENODEV and is not sent again; it gets a new disk, and the other goes on."""
     jobs = [pair.rig.start(node, f"write,0,{PAGE}") for node in pair.nodes]
     pair.wait_commands(2)
+    held = pair.rig.start(pair.nodes[0], "touch,/run/open", "await,/run/go", "touch,/run/held", f"write,0,{PAGE}")
+    pair.rig.wait_file("/run/open")
     values = CHANGES[name]
     if values:
         change(pair, **values)
@@ -143,7 +145,7 @@ def test_another_namespace_after_a_reset(pair: Pair, name: str) -> None:
     else:
         pair.drive.being_formatted = {1}
     pair.begin_reset()
-    held = pair.rig.start(pair.nodes[0], "touch,/run/held", f"write,0,{PAGE}")
+    pair.rig.touch("/run/go")
     pair.rig.wait_file("/run/held")
     pair.end_reset()
     assert results(jobs[0].wait())[0] == ("write", -ENODEV)
