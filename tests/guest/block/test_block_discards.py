@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from block_side import PRELUDE, disable, enable, holds, noise, write
 from disks import counters, grown
-from played import OK, PAGE, Command, controller_page, limits_page, played
+from played import OK, PAGE, Command, controller_page, limits_page, taken
 from rig import Rig
 from shared_guest import Setup
 from waiting import until
@@ -129,8 +129,7 @@ def test_a_drive_that_limits_blocks(rig: Rig, limits: dict[str, int]) -> None:
     """No discard has more blocks than the drive says, however much is discarded at once."""
     told = Told(rig)
     page, most = controller_page(oncs=ONCS_DATASET_MANAGEMENT), limits_page(**limits)
-    with played(rig, REGISTERS, controller=page, limits=most, status=told.status) as drive:
-        (disk,) = rig.take(drive.address)
+    with taken(rig, REGISTERS, controller=page, limits=most, status=told.status) as (_, disk):
         block = enable(rig.guest, disk)
         rig.guest.must(f"blkdiscard -f --length {200 * BLOCK} {block}", LIMIT_S)
         ranges = sorted(one for command in told.discards for one in command)
@@ -156,8 +155,7 @@ def test_what_a_scheduler_merges(rig: Rig, module: Path, limit: dict[str, int]) 
     guest.must("rmmod chario")
     load_module(guest, module, "")
     page, limits = controller_page(oncs=ONCS_DATASET_MANAGEMENT), limits_page(**limit)
-    with played(rig, REGISTERS, controller=page, limits=limits, status=status) as drive:
-        (disk,) = rig.take(drive.address)
+    with taken(rig, REGISTERS, controller=page, limits=limits, status=status) as (_, disk):
         block = enable(guest, disk)
         name = block.removeprefix("/dev/")
         queue, waiting = f"/sys/block/{name}", f"/sys/kernel/debug/block/{name}/hctx0/dispatch"
@@ -201,8 +199,7 @@ def test_a_drive_that_takes_one_range(rig: Rig, order: Sequence[int], dmrl: int)
     """The drive is told of one range where the pieces continue each other, and of each by a command elsewhere."""
     told = Told(rig)
     page, limits = controller_page(oncs=ONCS_DATASET_MANAGEMENT), limits_page(dmrl=dmrl)
-    with played(rig, REGISTERS, controller=page, limits=limits, status=told.status) as drive:
-        (disk,) = rig.take(drive.address)
+    with taken(rig, REGISTERS, controller=page, limits=limits, status=told.status) as (_, disk):
         block = enable(rig.guest, disk)
         before = counters(rig.guest, disk)
         with pieces(rig, block, order) as device:

@@ -32,10 +32,13 @@ def disk(any_size=True, flags=os.O_RDWR):
     return fd
 def set_size(fd, flags=1):
     fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, flags))
-def make_pool(fd, size=4096):
-    argument = bytearray(struct.pack("=4I3QIi2I", 56, 2, 0, 0, 0, size, 0, 0, 0, 0, 0))
+def create(fd, kind, address, size):
+    argument = bytearray(struct.pack("=4I3QIi2I", 56, kind, 0, 0, address, size, 0, 0, 0, 0, 0))
     fcntl.ioctl(fd, 0xC410, argument)
-    return struct.unpack_from("=4I", argument)[3]
+    _, _, _, buffer, _, _, mmap_offset, *_ = struct.unpack("=4I3QIi2I", argument)
+    return buffer, mmap_offset
+def make_pool(fd, size=4096):
+    return create(fd, 2, 0, size)[0]
 def destroy(fd, buffer):
     fcntl.ioctl(fd, 0xC411, struct.pack("=II", 8, buffer))
 def read(fd, length, at):

@@ -14,6 +14,7 @@ from disks import MIB
 from programs import compile_program
 from rig import Rig
 from shared_guest import Setup
+from test_any_size import PRELUDE, PYTHON
 from waiting import SETTLE_LIMIT_S
 
 from chario_lab.guest.spec import Namespace, Nvme
@@ -167,6 +168,61 @@ def test_a_limit_is_that_of_the_user(rig: Rig, disk: str) -> None:
     assert results == {"ok": 14, "ENOMEM": 16}
 
 
+# Has buffers of every kind and a queue of its own on a disk that goes: transfers until one fails, makes every call that
+# there is, and again when the drive has been unbound.  Each time it gives back one buffer of each kind.
+OUTLIVE = """
+import ctypes, time
+HEAP, POOL, WINDOW = 1, 2, 3
+BYTES, window, fd = 64 << 10, int(sys.argv[2]), disk(False)
+heap = mmap.mmap(-1, BYTES)
+address = ctypes.addressof(ctypes.c_char.from_buffer(heap))
+def call(number, layout, *values):
+    return fcntl.ioctl(fd, 0xC400 + number, bytearray(struct.pack(layout, struct.calcsize(layout), *values)))
+def make_queue():
+    call(0x30, "=IIIi16x", 0, 0, -1)
+def transfer(buffer):
+    return call(0x20, "=4I6Q", 0, 0, buffer, 0, 0, BYTES, 0, 0, 0)
+def ask(buffers, mapped):
+    names = dict(zip(("heap", "pool", "window"), buffers))
+    calls = {f"transfer-{kind}": lambda name=name: transfer(name) for kind, name in names.items()} | {
+        "read": lambda: os.preadv(fd, [heap], 0),
+        "write": lambda: os.pwrite(fd, heap, 0),
+        "fsync": lambda: os.fsync(fd),
+        "seek": lambda: os.lseek(fd, 0, os.SEEK_END),
+        "info": lambda: call(0x00, "=I228x"),
+        "set-file": lambda: call(0x03, "=I20x"),
+        "queue-create": make_queue,
+        "timeline-open": lambda: call(0x50, "=III20x", 0, 64),
+        "set-pin": lambda: call(0x41, "=II80x", 1),
+        "register": lambda: create(fd, HEAP, address, BYTES),
+        "pool": lambda: create(fd, POOL, 0, BYTES),
+        "sync": lambda: call(0x12, "=IIQQI4x", names["pool"], 0, BYTES, 2),
+        "mmap": lambda: mmap.mmap(fd, BYTES, mmap.MAP_SHARED, mmap.PROT_READ, offset=names["pool"] * 4096),
+    } | {f"destroy-{kind}": lambda name=name: destroy(fd, name) for kind, name in names.items()}
+    for name, function in calls.items():
+        error = outcome(function)
+        print(name, error if isinstance(error, str) else "ok")
+    # What is mapped stays memory.
+    for memory in mapped:
+        memory[:] = bytes([1]) * BYTES
+    print("memory", "ok" if all(memory[:] == bytes([1]) * BYTES for memory in mapped) else "lost")
+kinds = [(HEAP, address), (POOL, 0), (WINDOW, window), (HEAP, address), (POOL, 0), (WINDOW, window + BYTES)]
+made = [create(fd, *kind, BYTES) for kind in kinds]
+buffers = [buffer for buffer, _ in made]
+mapped = [mmap.mmap(fd, BYTES, offset=place) for _, place in made[1:3]]
+make_queue()
+turn = 0
+while (error := outcome(transfer, buffers[turn % 3])) == BYTES:
+    turn += 1
+    if turn == 6:
+        open("/run/busy", "w").close()
+print("under-way", error)
+ask(buffers[:3], mapped)
+open("/run/gone", "w").close()
+while not os.path.exists("/run/unbound"):
+    time.sleep(0.01)
+ask(buffers[3:], mapped)
+"""
 # What each call gives once the drive has been pulled, and after it has been unbound.
 PULLED_CALLS = {
     "transfer-heap": ("ENODEV", "ENODEV"),
@@ -195,9 +251,7 @@ PULLED_CALLS = {
 def test_a_drive_is_pulled_under_its_buffers(rig: Rig) -> None:
     """Every call answers, memory is given back, mappings stay, the process ends and so does the module."""
     disk = rig.disk(PULLED)
-    program = rig.guest.push(compile_program("outlive"))
-    files = ["/run/busy", "/run/gone", "/run/unbound"]
-    job = rig.guest.start([program, disk, str(HIDDEN), *files], timeout_s=RACE_LIMIT_S)
+    job = rig.guest.start([*PYTHON, PRELUDE + OUTLIVE, disk, str(HIDDEN)], timeout_s=RACE_LIMIT_S)
     rig.wait_file("/run/busy")
     rig.pull(PULLED)
     rig.wait_file("/run/gone")

@@ -5,14 +5,12 @@ Commands are held at the drive, so that nothing here depends on who is faster.
 """
 
 import json
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EAGAIN, ETIMEDOUT
 
 import pytest
 from disks import folder, setting
-from programs import compile_program
 from rig import CALL_LIMIT_S, Rig, results
 from shared_guest import Setup
 from test_any_size import PRELUDE, PYTHON
@@ -156,7 +154,6 @@ def test_a_part_of_a_block_waits_for_two_commands(rig: Rig, disk: str) -> None:
         # Others have the command that is free.
         assert rig.calls(disk, "deadline,60000", "read,0,4096")[1][1] == 4096
     assert json.loads(job.wait().check().stdout) == 0
-    rig.remove("/run/begun")
 
 
 def test_a_part_of_a_block_waits_for_a_write_of_it(rig: Rig) -> None:
@@ -212,7 +209,6 @@ def test_what_is_left_lying_does_not_wait_for_others(rig: Rig, disk: str) -> Non
     wait_commands(rig, other, WRITE, 1)
     rig.touch("/run/seen")
     assert [json.loads(job.wait().check().stdout) for job in (hangs, lies)] == ["seen", "seen"]
-    rig.remove("/run/seen")
     rig.unbind(MORE)
 
 
@@ -222,57 +218,49 @@ def test_io_uring_goes_on_with_fewer_commands(rig: Rig, disk: str) -> None:
         assert rig.uring(disk, 1, 2 * BLOCK) == {2 * BLOCK: 1}
 
 
-def script_of(rig: Rig, *lines: str) -> str:
-    """A command for the shell that plays a script of src/buffers.c on the disk that follows."""
-    return f"printf '%s\\n' {' '.join(map(shlex.quote, lines))} | {rig.guest.push(compile_program('buffers'))} "
-
-
-def round_trip(rig: Rig, way: str, blocks: int) -> tuple[str, list[str]]:
-    """Blocks are written, and read in some way after /run/go: a command for the shell, and its answers."""
+def round_trip(way: str, blocks: int) -> tuple[list[str], list[str]]:
+    """Blocks are written, and read in some way after /run/go: a script of src/buffers.c, and its answers."""
     size = blocks * BLOCK
-    lines = (f"heap 0 {size}", "fill 0 5", "register 0", f"write 0 0 {size} 0", "clear 0", f"way {way}", "wait /run/go",
-             f"read 0 0 {size} 0", f"match 0 5 0 {size} 0")  # fmt: skip
-    return script_of(rig, *lines), ["0", "0", "0", str(size), "0", "0", "0", str(size), "1"]
+    lines = [f"heap 0 {size}", "fill 0 5", "register 0", f"write 0 0 {size} 0", "clear 0", f"way {way}", "wait /run/go",
+             f"read 0 0 {size} 0", f"match 0 5 0 {size} 0"]  # fmt: skip
+    return lines, ["0", "0", "0", str(size), "0", "0", "0", str(size), "1"]
 
 
 @pytest.mark.parametrize("way", ["ioctl", "ring"])
 def test_transfers_go_on_with_fewer_commands(rig: Rig, disk: str, way: str) -> None:
     """The same for memory that is a buffer, by ioctl and as a command of io_uring."""
-    script, expect = round_trip(rig, way, 2)
+    script, expect = round_trip(way, 2)
     with setting(rig.guest, disk, "command_bytes", BLOCK):
-        job = rig.guest.start(script + disk, CALL_LIMIT_S)
+        job = rig.start_buffers(disk, *script)
         wait_commands(rig, disk, WRITE, 2)
         with held(rig, disk, READ):
             rig.touch("/run/go")
             assert job.wait().check().stdout.split() == expect
-    rig.remove("/run/go")
 
 
 @pytest.mark.parametrize("way", ["ioctl", "ring"])
 def test_transfers_wait_for_a_command(rig: Rig, disk: str, way: str) -> None:
     """While others have both, a transfer of one waits; it comes when one is back."""
-    script, expect = round_trip(rig, way, 1)
-    job = rig.guest.start(script + disk, CALL_LIMIT_S)
+    script, expect = round_trip(way, 1)
+    job = rig.start_buffers(disk, *script)
     wait_commands(rig, disk, WRITE, 1)
     with held(rig, disk, READ, WRITE):
         rig.touch("/run/go")
         until(lambda: "chario" in rig.guest.run("cat /proc/$(pidof buffers)/task/*/stack").stdout, "nobody waits")
     assert job.wait().check().stdout.split() == expect
-    rig.remove("/run/go")
 
 
 def test_a_transfer_of_several_chunks_when_all_are_taken(rig: Rig, disk: str) -> None:
     """Its first chunk has both commands, and is held: the others come after it."""
-    script, expect = round_trip(rig, "ioctl", 8)
+    script, expect = round_trip("ioctl", 8)
     with setting(rig.guest, disk, "command_bytes", BLOCK), setting(rig.guest, disk, "chunk_bytes", 2 * BLOCK):
-        job = rig.guest.start(script + disk, CALL_LIMIT_S)
+        job = rig.start_buffers(disk, *script)
         wait_commands(rig, disk, WRITE, 8)
         faults.hold(rig.guest, FEW, event=READ)
         rig.touch("/run/go")
         wait_commands(rig, disk, READ, 2)
         faults.resume(rig.guest, FEW)
         assert job.wait().check().stdout.split() == expect
-    rig.remove("/run/go")
 
 
 DESTROYED = """
@@ -310,4 +298,3 @@ def test_a_buffer_that_is_destroyed_under_a_call(rig: Rig, disk: str) -> None:
         until(lambda: "buffer_destroy" in rig.guest.run(WHERE).stdout, "it is not being destroyed")
         faults.resume(rig.guest, FEW)
         assert json.loads(job.wait().check().stdout) == 2 * BLOCK
-    rig.remove("/run/held", "/run/destroying")

@@ -6,8 +6,8 @@ there, fetches commands from the guest's memory and puts answers and completions
 drive does by DMA.  It raises no interrupts: the driver asks now and then whether an admin
 command has ended, and a file that polls needs none.
 
-    with played(rig, drive, controller=controller_page(cntrltype=2)) as controller:
-        rig.take(controller.address)
+    with taken(rig, drive, controller=controller_page(oaes=NAMESPACE_EVENTS)) as (controller, disk):
+        controller.status = ending_with(Opcode.GET_LOG, INVALID_FIELD)
 
 Sections are those of the NVMe Base Specification 2.0 where nothing else is said.
 """
@@ -167,6 +167,21 @@ Status = Callable[[int, Command], int | None]
 T = TypeVar("T")
 
 
+def well(queue: int, command: Command) -> int:
+    """All commands end well."""
+    return OK
+
+
+def is_admin(queue: int, command: Command, opcode: int, dword10: int | None = None) -> bool:
+    """Whether a command is an admin command of a kind, and asks for this feature or page."""
+    return queue == 0 and command.opcode == opcode and dword10 in (None, command.dword10 & 0xFF)
+
+
+def ending_with(opcode: Opcode, status: int | None, dword10: int | None = None) -> Status:
+    """Admin commands of a kind end with a status, or are not answered; all others end well."""
+    return lambda queue, command: status if is_admin(queue, command, opcode, dword10) else OK
+
+
 @dataclass
 class Queue:
     """A submission queue with the completion queue of its number."""
@@ -185,8 +200,8 @@ class Played:
     """A controller; nobody else may use the guest's qtest line while it is played.
 
     `status(queue, command)` says how a command ends; where it is OK the usual answer comes.
-    A command for which `status` is None is not answered: complete() may do that later.  What
-    the drive says of its health may be changed at any time.
+    A command for which `status` is None is not answered: complete() may do that later.  It,
+    and what the drive says of its health, may be changed at any time.
     """
 
     rig: Rig
@@ -202,7 +217,7 @@ class Played:
     registers: Mapping[int, int] = field(default_factory=dict)
     ready_after_s: float = 0.0
     shuts_down: bool = True
-    status: Status = lambda queue, command: OK
+    status: Status = well
     fetched: list[tuple[int, Command]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -306,6 +321,14 @@ class Played:
                 queue.place, queue.phase = 0, queue.phase ^ 1
         return entries
 
+    def asked(self, opcode: Opcode, dword10: int | None = None) -> list[Command]:
+        """The admin commands of a kind that have been fetched."""
+        return [command for queue, command in self.fetched if is_admin(queue, command, opcode, dword10)]
+
+    def wait_request(self, count: int = 1) -> None:
+        """Return when the driver has asked for events so often."""
+        until(lambda: len(self.asked(Opcode.ASYNC_EVENT)) == count, "no request for events")
+
     def tell(self, log: int) -> None:
         """Complete the request for events: a log page has news.  Seen when an admin command ends."""
         self._wishes.put(lambda: self.complete(0, [self._events.pop()], result=log << 16 | 1))
@@ -393,16 +416,6 @@ class Played:
         return OK
 
 
-def ending_with(opcode: Opcode, status: int, dword10: int | None = None) -> Status:
-    """Admin commands of a kind end with a status, all others well."""
-
-    def status_of(queue: int, command: Command) -> int:
-        asked = dword10 is None or command.dword10 & 0xFF == dword10
-        return status if queue == 0 and command.opcode == opcode and asked else OK
-
-    return status_of
-
-
 @contextmanager
 def played(rig: Rig, drive: int, **what: Any) -> Iterator[Played]:
     """A controller that is played while the block lasts; what it is made of is as in Played."""
@@ -416,3 +429,11 @@ def played(rig: Rig, drive: int, **what: Any) -> Iterator[Played]:
             stop.set()
             # Whoever waits for the driver is to learn why it got no answer.
             playing.result()
+
+
+@contextmanager
+def taken(rig: Rig, drive: int, **what: Any) -> Iterator[tuple[Played, str]]:
+    """The same with its only namespace bound: the controller, and the disk."""
+    with played(rig, drive, **what) as controller:
+        (disk,) = rig.take(controller.address)
+        yield controller, disk

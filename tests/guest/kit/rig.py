@@ -34,13 +34,25 @@ Calls = list[tuple[str, int]]
 
 
 class Rig:
-    """A guest with the module, and the calls that tests make in it."""
+    """A guest with the module, and the calls that tests make in it.
+
+    `began` is where the kernel log was when the test began.
+    """
 
     def __init__(self, guest: Guest) -> None:
         self.guest = guest
+        self.began = -1
+        self._met: set[str] = set()
         self.fault_io = guest.push(compile_program("fault_io"))
         self.fault_uring = guest.push(compile_program("fault_uring"))
+        self.buffers = guest.push(compile_program("buffers"))
         self._addresses: dict[int, str] = {}
+
+    def begin(self) -> None:
+        """A test begins: the files at which the one before has met its scripts are gone."""
+        self.began = self.guest.log_mark()
+        self.remove(*self._met)
+        self._met.clear()
 
     # Drives
 
@@ -113,6 +125,10 @@ class Rig:
         """Reads through io_uring to their end: how many came to which result."""
         return uring_results(self.start_uring(disk, depth, size_bytes, *options).wait())
 
+    def start_buffers(self, disk: str, *lines: str, user: Sequence[str] = ()) -> Job:
+        """Begin a script of buffers and transfers on a disk, see src/buffers.c."""
+        return self.guest.start([*user, self.buffers, disk], CALL_LIMIT_S, stdin="\n".join(lines) + "\n")
+
     # What the kernel shows
 
     def show(self, disk: str, attribute: str) -> str:
@@ -147,16 +163,18 @@ class Rig:
 
     def touch(self, path: str) -> None:
         """Let a script go on from its `await`."""
+        self._met.add(path)
         self.guest.files.touch(path)
 
     def remove(self, *paths: str) -> None:
-        """Remove the files of meeting points, as many as there are."""
+        """Remove the files of meeting points, as many as there are, before they are used again in a test."""
         for path in paths:
             with suppress(FileNotFoundError):
                 self.guest.files.remove(path)
 
     def wait_file(self, path: str) -> None:
         """Return when a script has come to its `touch`."""
+        self._met.add(path)
         until(lambda: self.guest.files.exists(path), f"{path} did not appear")
 
     def wait_state(self, disk: str, state: str) -> None:

@@ -37,6 +37,8 @@ NOTHING_HELD = "! grep chario /proc/iomem /proc/interrupts"
 FORGET_PROMISES = (
     "for promise in $(grep -lx chario /sys/bus/pci/devices/*/driver_override); do echo >$promise || exit 1; done"
 )
+# At which tests have met their scripts, see Rig.touch().
+FORGET_MEETINGS = "find /run -maxdepth 1 -type f -delete"
 
 
 @dataclass
@@ -214,6 +216,7 @@ class SharedGuest:
             # Programs that a test has left behind may be about to end.
             until(lambda: guest.run(UNLOAD, SETTLE_LIMIT_S).rc == 0, "the module does not go")
             guest.must(FORGET_PROMISES)
+            guest.must(FORGET_MEETINGS)
             guest.must(NOTHING_HELD)
             until(lambda: leaks.pinned_pages(guest) == 0, "pages are still pinned")
             guest.check_log(self.began, setup.allowed)
@@ -285,6 +288,7 @@ class FileGuest:
         guest = self._guests.get(self._setup, self._cpus, request.node)
         if not self._rig or self._rig.guest is not guest:
             self._rig = Rig(guest)
+        self._rig.begin()
         return self._rig
 
     def close(self) -> None:

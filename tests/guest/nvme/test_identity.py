@@ -26,8 +26,10 @@ from played import (
     Opcode,
     Played,
     controller_page,
+    is_admin,
     namespace_page,
     played,
+    taken,
 )
 from rig import CALL_LIMIT_S, WAITS_TO_UNBIND, Rig, results, unbinding
 from shared_guest import Setup
@@ -92,7 +94,6 @@ def change(pair: Pair, uuid: bytes = b"", command_set: int = 0, **values: Any) -
 
 def test_another_drive_in_the_slot(pair: Pair) -> None:
     """It has another serial number: no command is sent to it, and calls give ENODEV."""
-    mark = pair.rig.guest.log_mark()
     jobs = [pair.rig.start(node, f"write,0,{PAGE}") for node in pair.nodes]
     pair.wait_commands(2)
     pair.drive.controller = controller_page(namespaces=2, serial=b"other")
@@ -102,7 +103,7 @@ def test_another_drive_in_the_slot(pair: Pair) -> None:
     assert len(pair.commands()) == 2
     assert pair.rig.calls(pair.nodes[0], f"write,0,{PAGE}")[0] in [("write", -ENODEV), ("open", -ENODEV)]
     pair.rig.wait_said(
-        mark, 'another drive is in the slot: its serial number is "other", that of the disks was "played"'
+        pair.rig.began, 'another drive is in the slot: its serial number is "other", that of the disks was "played"'
     )
     assert pair.rig.show(pair.nodes[0], "state") == "dead"
 
@@ -132,9 +133,10 @@ CHANGES: dict[str, dict[str, Any] | None] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_another_namespace_after_a_reset(pair: Pair, name: str) -> None:
     """What was in flight on it gives ENODEV and is not sent again; it gets a new disk, and the other goes on."""
-    mark = pair.rig.guest.log_mark()
     jobs = [pair.rig.start(node, f"write,0,{PAGE}") for node in pair.nodes]
     pair.wait_commands(2)
+    held = pair.rig.start(pair.nodes[0], "touch,/run/open", "await,/run/go", "touch,/run/held", f"write,0,{PAGE}")
+    pair.rig.wait_file("/run/open")
     values = CHANGES[name]
     if values:
         change(pair, **values)
@@ -143,19 +145,19 @@ def test_another_namespace_after_a_reset(pair: Pair, name: str) -> None:
     else:
         pair.drive.being_formatted = {1}
     pair.begin_reset()
-    held = pair.rig.start(pair.nodes[0], "touch,/run/held", f"write,0,{PAGE}")
+    pair.rig.touch("/run/go")
     pair.rig.wait_file("/run/held")
-    pair.rig.remove("/run/held")
     pair.end_reset()
     assert results(jobs[0].wait())[0] == ("write", -ENODEV)
     assert dict(results(held.wait()))["write"] == -ENODEV
     assert results(jobs[1].wait())[0] == ("write", PAGE)
     assert [(command.opcode, command.nsid) for command in pair.commands()[2:]] == [(WRITE, 2)]
     pair.rig.wait_said(
-        mark, "namespace 1 has another size, format, identifier or command set, or has gone; calls give ENODEV"
+        pair.rig.began,
+        "namespace 1 has another size, format, identifier or command set, or has gone; calls give ENODEV",
     )
     now = "not there any more" if name == "gone" else "another one now"
-    pair.rig.wait_said(mark, f"taken away, namespace 1 is {now}")
+    pair.rig.wait_said(pair.rig.began, f"taken away, namespace 1 is {now}")
     wanted = ["1", "2"] if values and name != "command set" else ["2"]
     until(lambda: sorted(nsid for _, nsid in namespaces(pair)) == wanted, "the disks are others")
     assert pair.rig.show(pair.nodes[1], "state") == "live"
@@ -167,16 +169,8 @@ def test_a_drive_that_cannot_say_yet(pair: Pair, kind: int, status: int) -> None
     """After a reset it is asked again until it answers: neither of the disks is lost."""
     jobs = [pair.rig.start(node, f"write,0,{PAGE}") for node in pair.nodes]
     pair.wait_commands(2)
-    usual, asked = pair.drive.status, list[Command]()
-
-    def status_of(queue: int, command: Command) -> int | None:
-        if queue or command.opcode != Opcode.IDENTIFY or command.dword10 & 0xFF != kind or len(asked) == 3:
-            return usual(queue, command)
-        asked.append(command)
-        return status
-
     pair.begin_reset()
-    pair.drive.status = status_of
+    asked = answer_some(pair, kind, lambda: status, often=3)
     pair.end_reset()
     assert [results(job.wait())[0] for job in jobs] == [("write", PAGE)] * 2
     assert len(asked) == 3
@@ -184,15 +178,14 @@ def test_a_drive_that_cannot_say_yet(pair: Pair, kind: int, status: int) -> None
 
 def test_a_format_before_events_are_asked_for(rig: Rig) -> None:
     """The drive tells of none that was earlier: the namespace is looked at once more."""
-    drives: list[Played] = []
+    with played(rig, REGISTERS, controller=controller_page(oaes=NAMESPACE_EVENTS)) as drive:
 
-    def status(queue: int, command: Command) -> int:
-        if queue == 0 and command.opcode == Opcode.SET_FEATURES and command.dword10 & 0xFF == EVENTS:
-            drives[0].namespaces = {1: namespace_page(shift=12)}
-        return OK
+        def status(queue: int, command: Command) -> int:
+            if is_admin(queue, command, Opcode.SET_FEATURES, EVENTS):
+                drive.namespaces = {1: namespace_page(shift=12)}
+            return OK
 
-    with played(rig, REGISTERS, controller=controller_page(oaes=NAMESPACE_EVENTS), status=status) as drive:
-        drives.append(drive)
+        drive.status = status
         (disk,) = rig.take(drive.address)
         until(lambda: rig.show(disk, "state") == "removed", "the disk is still there")
 
@@ -212,20 +205,15 @@ def test_a_log_page_that_cannot_be_read(rig: Rig, often: int) -> None:
     said = rig.guest.log_mark()
 
     def status(queue: int, command: Command) -> int:
-        if queue or command.opcode != Opcode.GET_LOG or command.dword10 & 0xFF != CHANGED_NAMESPACES:
+        if not is_admin(queue, command, Opcode.GET_LOG, CHANGED_NAMESPACES):
             return OK
         refused.append(command)
         return INTERNAL_ERROR if len(refused) <= often else OK
 
-    with played(rig, REGISTERS, controller=controller_page(oaes=NAMESPACE_EVENTS), status=status) as drive:
-        (disk,) = rig.take(drive.address)
-        until(lambda: any(command.opcode == Opcode.ASYNC_EVENT for _, command in drive.fetched), "no request")
-        mark = len(drive.fetched)
+    with taken(rig, REGISTERS, controller=controller_page(oaes=NAMESPACE_EVENTS), status=status) as (drive, disk):
+        drive.wait_request()
         drive.tell(CHANGED_NAMESPACES)
-        until(
-            lambda: is_healthy(rig, disk) and any(one.opcode == Opcode.ASYNC_EVENT for _, one in drive.fetched[mark:]),
-            "no second request",
-        )
+        until(lambda: is_healthy(rig, disk) and len(drive.asked(Opcode.ASYNC_EVENT)) > 1, "no second request")
         if often > 5:
             rig.wait_said(said, "the log page of an event, 0x04, cannot be read")
             rig.wait_reset(disk)
@@ -235,20 +223,19 @@ def test_a_log_page_that_cannot_be_read(rig: Rig, often: int) -> None:
 def test_a_namespace_that_is_formatted_anew(pair: Pair) -> None:
     """The drive tells of it: open files give ENODEV, a new disk replaces it; a word about nothing changes nothing."""
     pair.end_reset()
-    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
-    wishes = [c.dword11 for c in asked_for(pair, Opcode.SET_FEATURES) if c.dword10 & 0xFF == EVENTS]
-    assert [wish & NAMESPACE_EVENTS for wish in wishes] == [NAMESPACE_EVENTS]
+    pair.drive.wait_request()
+    wishes = [command.dword11 & NAMESPACE_EVENTS for command in pair.drive.asked(Opcode.SET_FEATURES, EVENTS)]
+    assert wishes == [NAMESPACE_EVENTS]
     mark = len(pair.drive.fetched)
     pair.drive.tell(CHANGED_NAMESPACES)
     until(lambda: looks(pair) and identified(pair, mark) == [1, 2], "the namespaces have not been looked at")
     assert pair.rig.call(pair.nodes[0], f"write,0,{PAGE}") == PAGE
-    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 2, "no second request for events")
+    pair.drive.wait_request(2)
     job = pair.rig.start(pair.nodes[0], "touch,/run/open", "await,/run/go", f"write,0,{PAGE}")
     pair.rig.wait_file("/run/open")
     lose_first(pair)
     pair.rig.touch("/run/go")
     assert dict(results(job.wait()))["write"] == -ENODEV
-    pair.rig.remove("/run/open", "/run/go")
     ((first, _),) = [disk for disk in namespaces(pair) if disk[1] == "1"]
     assert pair.rig.show(first, "logical_block_size") == "4096"
     assert [pair.rig.call(node, f"write,0,{PAGE}") for node in (first, pair.nodes[1])] == [PAGE, PAGE]
@@ -266,7 +253,7 @@ def namespaces(pair: Pair) -> list[tuple[str, str]]:
 
 def test_namespaces_that_come_and_go(pair: Pair) -> None:
     """One that is attached becomes a disk; the disk of one that is detached goes, and comes again with it."""
-    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    pair.drive.wait_request()
     usual = dict(pair.drive.namespaces)
     pair.rig.calls(pair.nodes[1], f"pin,{PIN_RETRY}")  # what is set for each namespace is listed from here on
     pair.drive.namespaces = {**usual, 3: namespace_page()}
@@ -277,7 +264,7 @@ def test_namespaces_that_come_and_go(pair: Pair) -> None:
     assert (nsid, pair.rig.call(third, f"write,0,{PAGE}")) == ("3", PAGE)
     assert pair.commands()[-1].nsid == 3
     assert pair.rig.calls(third, f"pin,{PIN_RETRY}", "in-force")[:2] == [("pin", 0), ("in-force", PIN_RETRY)]
-    assert (3, RETRIES) in [(command.nsid, command.dword10 & 0xFF) for command in asked_for(pair, Opcode.GET_FEATURES)]
+    assert 3 in [command.nsid for command in pair.drive.asked(Opcode.GET_FEATURES, RETRIES)]
     # A file that is open keeps its disk, without a node, and not its namespace from having another one.
     job = pair.rig.start(third, "touch,/run/open", "await,/run/go", f"write,0,{PAGE}")
     pair.rig.wait_file("/run/open")
@@ -302,7 +289,6 @@ def test_namespaces_that_come_and_go(pair: Pair) -> None:
     pair.rig.guest.must(rescan)
     ((again, _),) = [disk for disk in namespaces(pair) if disk[1] == "3"]
     assert pair.rig.show(again, "logical_block_size") == "4096"
-    pair.rig.remove("/run/open", "/run/go")
 
 
 class Flapping(dict[int, bytes]):
@@ -328,12 +314,16 @@ def rescanning(pair: Pair) -> str:
     return f"echo 1 >{PCI}/devices/{pair.drive.address}/rescan_controller"
 
 
-def answer_once(pair: Pair, kind: int, act: Callable[[], int | None], skip: int = 0) -> list[Command]:
-    """Have the drive end one IDENTIFY of a kind, after some others, as `act` says; where that will be."""
+def answer_some(
+    pair: Pair, kind: int, act: Callable[[], int | None], often: int = 1, skip: int = 0, nsid: int | None = None
+) -> list[Command]:
+    """Have the drive end the next IDENTIFY of a kind, after some others, as `act` says; where they will be."""
     usual, asked = pair.drive.status, list[Command]()
 
     def status(queue: int, command: Command) -> int | None:
-        if queue or command.opcode != Opcode.IDENTIFY or command.dword10 & 0xFF != kind or len(asked) > skip:
+        if not is_admin(queue, command, Opcode.IDENTIFY, kind) or nsid not in (None, command.nsid):
+            return usual(queue, command)
+        if len(asked) == skip + often:
             return usual(queue, command)
         asked.append(command)
         return usual(queue, command) if len(asked) <= skip else act()
@@ -345,12 +335,12 @@ def answer_once(pair: Pair, kind: int, act: Callable[[], int | None], skip: int 
 @pytest.mark.parametrize("how", ["error", "failure"])
 def test_a_search_that_is_cut_off(pair: Pair, how: str) -> None:
     """Who has asked for it is told of an error; or waits for the reset, and it has been repeated when he goes on."""
-    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    pair.drive.wait_request()
     # As long as the drive has a command it is looked after.
     job = pair.rig.start(pair.node, f"write,0,{PAGE}")
     pair.wait_commands(1)
     pair.drive.namespaces = {**pair.drive.namespaces, 3: namespace_page()}
-    answer_once(pair, LIST, lambda: INTERNAL_ERROR | DO_NOT_RETRY if how == "error" else pair.drive.report_failure())
+    answer_some(pair, LIST, lambda: INTERNAL_ERROR | DO_NOT_RETRY if how == "error" else pair.drive.report_failure())
     done = pair.rig.guest.run(rescanning(pair), timeout_s=CALL_LIMIT_S)
     if how == "error":
         assert done.rc != 0 and "I/O error" in done.stderr
@@ -373,7 +363,7 @@ def test_a_namespace_that_comes_while_the_link_fails(pair: Pair) -> None:
     guest.must(rescanning(pair))
     assert namespaces(pair) == []
     # The last look at the new namespace.
-    asked = answer_once(pair, NAMESPACE, lambda: None, skip=1)
+    asked = answer_some(pair, NAMESPACE, lambda: None, skip=1)
     pair.drive.namespaces = {3: usual[2]}
     job = guest.start(rescanning(pair), timeout_s=CALL_LIMIT_S)
     until(lambda: len(asked) == 2, "the namespace is not looked at")
@@ -424,7 +414,7 @@ def test_a_list_that_is_wrong(pair: Pair) -> None:
 
 def test_a_disk_that_was_lost_before_a_reset(pair: Pair) -> None:
     """What it had in flight is not sent again when the controller is reset later."""
-    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    pair.drive.wait_request()
     job = pair.rig.start(pair.nodes[0], f"write,0,{PAGE}")
     pair.wait_commands(1)
     lose_first(pair)
@@ -437,7 +427,7 @@ def test_a_disk_that_was_lost_before_a_reset(pair: Pair) -> None:
 def test_a_write_that_waits_for_a_part_of_its_block(pair: Pair) -> None:
     """The disk is lost meanwhile: when the part has ended, the write gives ENODEV and is not sent."""
     disk = pair.nodes[0]
-    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    pair.drive.wait_request()
     part = pair.rig.start(disk, f"deadline,{LONG_MS}", "any-size", "write,7,5", "sync")
     pair.wait_commands(1)
     (read,) = pair.commands()
@@ -454,7 +444,7 @@ def test_a_write_that_waits_for_a_part_of_its_block(pair: Pair) -> None:
 
 def test_a_write_that_the_drive_aborts(pair: Pair) -> None:
     """Drives that format a namespace may do so: of a disk that has been lost, it is not sent again."""
-    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    pair.drive.wait_request()
     job = pair.rig.start(pair.nodes[0], f"deadline,{LONG_MS}", f"write,0,{PAGE}")
     pair.wait_commands(1)
     lose_first(pair)
@@ -467,29 +457,15 @@ def test_a_write_that_the_drive_aborts(pair: Pair) -> None:
 
 def test_memory_of_a_lost_disk_while_the_drive_has_it(pair: Pair) -> None:
     """The drive tells of a format and fails: as long as it has not stopped, its callers wait and their memory stays."""
-    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    pair.drive.wait_request()
     job = pair.rig.start(pair.nodes[0], f"deadline,{LONG_MS}", f"write,0,{PAGE}")
     pair.wait_commands(1)
-    looked = unanswered(pair)
+    looked = answer_some(pair, NAMESPACE, lambda: None, nsid=1)
     pair.drive.tell(CHANGED_NAMESPACES)
     until(lambda: looks(pair) and bool(looked), "the namespace is not looked at")
     change(pair, shift=12)
     assert pair.drive.ask(lambda: pair.drive.fail_slowly(looked[0], lambda: job.poll() is None))
     assert results(job.wait())[-2] == ("write", -ENODEV)
-
-
-def unanswered(pair: Pair) -> list[Command]:
-    """Have the drive not answer the next question after the first namespace; where that will be."""
-    usual, asked = pair.drive.status, list[Command]()
-
-    def status(queue: int, command: Command) -> int | None:
-        if queue or asked or command.opcode != Opcode.IDENTIFY or (command.dword10 & 0xFF, command.nsid) != (0, 1):
-            return usual(queue, command)
-        asked.append(command)
-        return None
-
-    pair.drive.status = status
-    return asked
 
 
 def lose_first(pair: Pair) -> None:
@@ -506,12 +482,7 @@ def looks(pair: Pair) -> bool:
     return pair.rig.show(pair.nodes[1], "health/status") == "ok"
 
 
-def asked_for(pair: Pair, opcode: Opcode) -> list[Command]:
-    """Admin commands that have been sent."""
-    return [command for queue, command in pair.drive.fetched if queue == 0 and command.opcode == opcode]
-
-
 def identified(pair: Pair, since: int) -> list[int]:
     """Which namespaces have been asked for."""
     sent = pair.drive.fetched[since:]
-    return [c.nsid for queue, c in sent if queue == 0 and c.opcode == Opcode.IDENTIFY and c.dword10 & 0xFF == 0]
+    return [command.nsid for queue, command in sent if is_admin(queue, command, Opcode.IDENTIFY, NAMESPACE)]

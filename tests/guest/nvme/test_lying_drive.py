@@ -21,11 +21,12 @@ from played import (
     Completion,
     Fields,
     Opcode,
-    Played,
     controller_page,
     health_page,
     namespace_page,
     played,
+    taken,
+    well,
 )
 from rig import Rig
 from shared_guest import Setup
@@ -103,26 +104,23 @@ def works(rig: Rig, address: str, **what: object) -> None:
 @pytest.mark.parametrize("truth", [0.0, 0.01], ids=["others", "own"])
 def test_completions_of_all_kinds(rig: Rig, liar: Liar, truth: float) -> None:
     """None that is another's changes what a read gives; what names the read itself ends it, one way or the other."""
-    drives: list[Played] = []
+    with taken(rig, REGISTERS) as (drive, disk):
 
-    def status(queue: int, command: Command) -> int:
-        if queue:
-            # Who polls leaves some behind when his own read has been ended by a lie; and the truth takes one.
-            room = drives[0].room(queue) - EARLY - 1
-            lies = liar.completions(command, min(AT_ONCE, max(room, 0)), truth)
-            if not truth:
-                lies = [lie for lie in lies if lie.cid != command.cid]
-            drives[0].put(queue, lies)
-            if room >= 0:
-                drives[0].put_early(queue, liar.completions(command, EARLY, 1.0))
-        return OK
+        def status(queue: int, command: Command) -> int:
+            if queue:
+                # Who polls leaves some behind when his own read has been ended by a lie; and the truth takes one.
+                room = drive.room(queue) - EARLY - 1
+                lies = liar.completions(command, min(AT_ONCE, max(room, 0)), truth)
+                if not truth:
+                    lies = [lie for lie in lies if lie.cid != command.cid]
+                drive.put(queue, lies)
+                if room >= 0:
+                    drive.put_early(queue, liar.completions(command, EARLY, 1.0))
+            return OK
 
-    mark = rig.guest.log_mark()
-    with played(rig, REGISTERS, status=status) as drive:
-        drives.append(drive)
-        (disk,) = rig.take(drive.address)
+        drive.status = status
         # The log takes some of them every few seconds.
-        while liar.told < LIES or STRAY not in rig.said(mark):
+        while liar.told < LIES or STRAY not in rig.said(rig.began):
             reads = [result for name, result in rig.calls(disk, POLL, *["read,0,4096"] * READS) if name == "read"]
             assert all(is_result(result) for result in reads)
             assert truth or set(reads) == {4096}
@@ -132,27 +130,22 @@ def test_completions_of_all_kinds(rig: Rig, liar: Liar, truth: float) -> None:
 
 def test_answers_to_admin_commands(rig: Rig, liar: Liar) -> None:
     """They may cost the drive its disks, or a reset; whoever asked is told something, and not the next who asks."""
-    drives: list[Played] = []
-    lies = [False]
+    with taken(rig, REGISTERS) as (drive, disk):
 
-    def status(queue: int, command: Command) -> int:
-        if lies[0] and queue == 0 and command.opcode not in (Opcode.CREATE_CQ, Opcode.CREATE_SQ):
-            drives[0].put(0, liar.completions(command, AT_ONCE_ADMIN, 0.02))
-        return OK
+        def status(queue: int, command: Command) -> int:
+            if queue == 0 and command.opcode not in (Opcode.CREATE_CQ, Opcode.CREATE_SQ):
+                drive.put(0, liar.completions(command, AT_ONCE_ADMIN, 0.02))
+            return OK
 
-    mark = rig.guest.log_mark()
-    with played(rig, REGISTERS, status=status) as drive:
-        drives.append(drive)
-        (disk,) = rig.take(drive.address)
-        lies[0] = True
+        drive.status = status
         told = -1
         # A drive that has been given up is asked nothing any more.
         while told < liar.told < LIES / 20:
             told = liar.told
             asked = rig.calls(disk, *[f"pin,{PIN_RETRY}", "in-force", "pin,0"] * ASKS)
             assert all(is_result(result, 0) or name == "in-force" for name, result in asked)
-        lies[0] = False
-        until(lambda: STRAY in rig.said(mark), "no lie is told")
+        drive.status = well
+        until(lambda: STRAY in rig.said(rig.began), "no lie is told")
     works(rig, drive.address)
 
 

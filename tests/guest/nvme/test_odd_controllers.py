@@ -17,6 +17,7 @@ from played import (
     health_page,
     namespace_page,
     played,
+    taken,
 )
 from rig import Rig
 from shared_guest import Setup
@@ -44,8 +45,7 @@ SMBUS = "0000:00:1f.3"
 
 def test_what_is_played_is_a_drive(rig: Rig) -> None:
     """What follows means something only if the driver takes an ordinary one, and its queues move commands."""
-    with played(rig, REGISTERS) as controller:
-        (disk,) = rig.take(controller.address)
+    with taken(rig, REGISTERS) as (controller, disk):
         assert dict(rig.calls(disk, "completion,2", "read,0,4096"))["read"] == 4096
         assert rig.show(disk, "state") == "live"
     assert [command.opcode for queue, command in controller.fetched if queue] == [READ]
@@ -108,21 +108,18 @@ def test_namespaces_that_are_left_out(rig: Rig) -> None:
     """Each is named once, with its reason, and the others are disks."""
     namespaces = {**{n: namespace_page() for n in range(1, 5)}, 5: namespace_page(ms=8)}
     what = {"namespaces": namespaces, "command_sets": {1: ZONED, 3: KEY_VALUE}, "being_formatted": {4}}
-    mark = rig.guest.log_mark()
     page = controller_page(namespaces=5, oaes=NAMESPACE_EVENTS)
-    with played(rig, REGISTERS, controller=page, registers=SETS, **what) as controller:
-        (disk,) = rig.take(controller.address)
+    with taken(rig, REGISTERS, controller=page, registers=SETS, **what) as (controller, disk):
         assert rig.show(disk, "nsid") == "2"
         rig.guest.must(f"echo 1 >/sys/bus/pci/devices/{controller.address}/rescan_controller")
         reasons = ["1 refused: zoned", "3 refused: its command set is", "5 refused: its format has metadata"]
         for reason in [*reasons, "4 refused: the drive does not describe it: status 0x084, format in progress"]:
-            assert rig.said(mark).count(f"namespace {reason}") == 1, reason
+            assert rig.said(rig.began).count(f"namespace {reason}") == 1, reason
 
 
 def test_names_begin_with_a_letter(rig: Rig) -> None:
     """Blanks in front of a serial number are left out, and what cannot be printed is one."""
-    with played(rig, REGISTERS, controller=controller_page(serial=b" \x01\xffSN 7", model=b"  M")) as controller:
-        (disk,) = rig.take(controller.address)
+    with taken(rig, REGISTERS, controller=controller_page(serial=b" \x01\xffSN 7", model=b"  M")) as (_, disk):
         assert (rig.show(disk, "serial"), rig.show(disk, "model")) == ("SN 7", "M")
 
 
@@ -142,15 +139,13 @@ def test_names_begin_with_a_letter(rig: Rig) -> None:
 )
 def test_what_a_power_cut_does_not_tear(rig: Rig, fields: dict[str, int], bytes_: int) -> None:
     """A namespace's own number counts where it says so, within its boundaries and what one command writes."""
-    with played(rig, REGISTERS, namespaces={1: namespace_page(**fields)}) as controller:
-        (disk,) = rig.take(controller.address)
+    with taken(rig, REGISTERS, namespaces={1: namespace_page(**fields)}) as (_, disk):
         assert rig.call(disk, "atomic") == bytes_
 
 
 def test_a_namespace_that_is_read_only(rig: Rig) -> None:
     """It can be read, and opening it for writing is refused."""
-    with played(rig, REGISTERS, namespaces={1: namespace_page(nsattr=1)}) as controller:
-        (disk,) = rig.take(controller.address)
+    with taken(rig, REGISTERS, namespaces={1: namespace_page(nsattr=1)}) as (_, disk):
         assert rig.guest.run(f"exec 3<{disk}").rc == 0
         assert "Read-only file system" in rig.guest.run(f"exec 3>>{disk}").stderr
 
@@ -170,10 +165,9 @@ def test_a_namespace_that_is_read_only(rig: Rig) -> None:
 )
 def test_memory_of_a_controller_that_is_not_used(rig: Rig, registers: dict[int, int], reason: str) -> None:
     """The drive works without."""
-    mark = rig.guest.log_mark()
     with played(rig, REGISTERS, registers={CAP_HIGH: PLAIN_HIGH | MEMORY_BUFFER, **registers}) as controller:
         assert rig.take(controller.address)
-        rig.wait_said(mark, f"controller memory is not used: {reason}")
+        rig.wait_said(rig.began, f"controller memory is not used: {reason}")
 
 
 def test_memory_of_a_controller_behind_its_doorbells(rig: Rig) -> None:
@@ -183,10 +177,9 @@ def test_memory_of_a_controller_behind_its_doorbells(rig: Rig) -> None:
         CMBSZ: 16 << 12 | READS_AND_WRITES,
         CMBLOC: ALL_ELSEWHERE | 2 << 12,
     }
-    mark = rig.guest.log_mark()
     with played(rig, REGISTERS, registers=registers) as controller:
         assert rig.take(controller.address)
-        rig.wait_said(mark, "controller memory of 64 KiB")
+        rig.wait_said(rig.began, "controller memory of 64 KiB")
 
 
 def test_a_time_to_become_ready_of_its_own(rig: Rig) -> None:
@@ -211,12 +204,10 @@ def test_a_time_to_become_ready_of_its_own(rig: Rig) -> None:
 )
 def test_a_drive_without_events(rig: Rig, status: Status, words: str) -> None:
     """It is told, and the drive works without."""
-    mark = rig.guest.log_mark()
-    with played(rig, REGISTERS, status=status) as controller:
-        (disk,) = rig.take(controller.address)
+    with taken(rig, REGISTERS, status=status) as (_, disk):
         # Without interrupts an answer is seen when the driver waits for another.
         until(
-            lambda: rig.show(disk, "health/status") == "ok" and words in rig.said(mark),
+            lambda: rig.show(disk, "health/status") == "ok" and words in rig.said(rig.began),
             f"the log does not say: {words}",
         )
         assert dict(rig.calls(disk, "completion,2", "read,0,4096"))["read"] == 4096
@@ -237,6 +228,5 @@ def test_a_drive_without_events(rig: Rig, status: Status, words: str) -> None:
 def test_why_a_drive_is_not_well(rig: Rig, values: dict[str, int], status: str, reasons: str) -> None:
     """It is told before the drive itself warns."""
     controller = controller_page(warning_k=343, critical_k=373)
-    with played(rig, REGISTERS, controller=controller, health=health_page(**values)) as drive:
-        (disk,) = rig.take(drive.address)
+    with taken(rig, REGISTERS, controller=controller, health=health_page(**values)) as (_, disk):
         assert (rig.show(disk, "health/status"), rig.show(disk, "health/reasons")) == (status, reasons)

@@ -82,7 +82,6 @@ def test_calls_wait_for_the_link(rig: Rig) -> None:
     assert uring_results(flying.wait()) == {4096: 8}
     assert rig.counters(disk)["errors"] == rig.counters(disk)["timeouts"] == 0
     rig.wait_unpinned()
-    rig.remove("/run/waits", "/run/flies")
     # Or the next test finds a drive that is to be reset once more.
     rig.wait_said(mark, "device recovery successful")
 
@@ -104,7 +103,6 @@ def test_a_reset_under_load(rig: Rig, disturb: Callable[[Rig], object]) -> None:
         assert set(counts) <= {64 * KIB, -ENODEV}
         assert disturb is reset_by_hand or (64 * KIB in counts and counts[-ENODEV] == 8)
     rig.wait_unpinned()
-    rig.remove("/run/busy")
 
 
 def test_a_link_is_reset_after_a_reset_by_hand(rig: Rig) -> None:
@@ -131,7 +129,6 @@ def test_an_error_that_does_not_break_the_link(rig: Rig, error: str) -> None:
     job.kill()
     job.wait()
     rig.wait_unpinned()
-    rig.remove("/run/busy")
 
 
 def test_a_link_fails_while_a_disk_is_let_go(rig: Rig) -> None:

@@ -6,11 +6,9 @@ drive does, where a request that is held otherwise would stop the machine.
 """
 
 import json
-import shlex
 from errno import ENODEV, ETIMEDOUT
 
 import pytest
-from programs import compile_program
 from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import Setup, throttled_rig
 from test_any_size import PRELUDE, PYTHON
@@ -28,6 +26,7 @@ pytestmark = [
 
 KIB, MIB = 1 << 10, 1 << 20
 STALLS, SLOW, TWINS = 0, 1, 2
+FIRST_CPU = ("taskset", "-c", "0")
 DRIVES = (
     Nvme("stalls", (Namespace(64, backing=Throttle()),)),
     Nvme("slow", (Namespace(64, backing=NullCo(latency_us=800_000)),)),
@@ -62,7 +61,6 @@ def test_a_deadline_of_the_file_gives_etimedout(rig: Rig) -> None:
     assert rig.counters(disk)["timeouts"] == 1
     for line in ("resetting the controller", "the controller is up again"):
         rig.wait_said(mark, line)
-    rig.remove("/run/late", "/run/again")
 
 
 def test_a_deadline_of_the_disk_holds_for_all_its_files(rig: Rig) -> None:
@@ -131,25 +129,21 @@ def test_late_data_does_not_reach_memory_that_was_given_back(rig: Rig) -> None:
     rig.touch("/run/again")
     calls = dict(results(job.wait()))
     assert (calls["read"], calls["match"]) == (-ETIMEDOUT, 1)
-    rig.remove("/run/late", "/run/again")
 
 
 def test_a_buffer_is_busy_until_the_drive_is_done(rig: Rig) -> None:
     """After ETIMEDOUT the drive may still reach the memory: who asks is told, and when it no longer can."""
-    program = rig.guest.push(compile_program("buffers"))
     disk = stalled(rig)
     idle = "sync 0 0 0 3"
     script = ("heap 0 65536", "register 0", idle, "read 0 0 65536 0 0 300000000", idle, "wait /run/again", idle,
               "read 0 0 65536 0", "sync 0 1 65536 3", "sync 0 0 0 4")  # fmt: skip
-    lines = " ".join(map(shlex.quote, script))
-    job = rig.guest.start(f"printf '%s\\n' {lines} | {program} {disk}", CALL_LIMIT_S)
+    job = rig.start_buffers(disk, *script)
     until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
     faults.let_go(rig.guest, STALLS)
     rig.wait_state(disk, "live")
     rig.touch("/run/again")
     answers = job.wait().check().stdout.split()
     assert answers == ["0", "0", "0", "ETIMEDOUT", "EBUSY", "0", "0", "65536", "EINVAL", "EINVAL"]
-    rig.remove("/run/again")
 
 
 def test_commands_of_others_do_not_make_a_buffer_busy(rig: Rig) -> None:
@@ -159,22 +153,19 @@ def test_commands_of_others_do_not_make_a_buffer_busy(rig: Rig) -> None:
     next one; which is the second of a large read after that.
     """
     hangs, works = rig.disks(TWINS)
-    program = rig.guest.push(compile_program("buffers"))
-
-    def begin(disk: str, *script: str) -> Job:
-        lines = " ".join(map(shlex.quote, script))
-        return rig.guest.start(f"printf '%s\\n' {lines} | taskset -c 0 {program} {disk}", CALL_LIMIT_S)
 
     def hang(kib: int, deadline_ns: int) -> Job:
         faults.stall(rig.guest, TWINS)
         assert rig.call(hangs, f"read,0,{64 * KIB}") == 64 * KIB
         before = rig.counters(hangs)["read_commands"]
-        job = begin(hangs, f"heap 0 {kib * KIB}", "register 0", f"read 0 0 {kib * KIB} 0 0 {deadline_ns}")
+        script = (f"heap 0 {kib * KIB}", "register 0", f"read 0 0 {kib * KIB} 0 0 {deadline_ns}")
+        job = rig.start_buffers(hangs, *script, user=FIRST_CPU)
         until(lambda: rig.counters(hangs)["read_commands"] > before, "nothing was read")
         return job
 
-    asks = begin(works, "heap 0 4096", "register 0", "wait /run/read", "read 0 0 4096 0", "wait /run/ask",
-                 "sync 0 0 0 3", "read 0 0 4096 0", "wait /run/gone", "sync 0 0 0 3", "sync 0 0 0 2")  # fmt: skip
+    script = ("heap 0 4096", "register 0", "wait /run/read", "read 0 0 4096 0", "wait /run/ask",
+              "sync 0 0 0 3", "read 0 0 4096 0", "wait /run/gone", "sync 0 0 0 3", "sync 0 0 0 2")  # fmt: skip
+    asks = rig.start_buffers(works, *script, user=FIRST_CPU)
     first = hang(64, 4_000_000_000)
     rig.touch("/run/read")
     assert first.wait().check().stdout.split()[-1] == "ETIMEDOUT"
@@ -190,7 +181,6 @@ def test_commands_of_others_do_not_make_a_buffer_busy(rig: Rig) -> None:
     # ENODEV, or what the drive has given of it meanwhile.
     second.wait().check()
     faults.let_go(rig.guest, TWINS)
-    rig.remove("/run/read", "/run/ask", "/run/gone")
 
 
 def test_a_file_of_any_size_goes_on_with_other_memory(rig: Rig) -> None:
@@ -214,12 +204,10 @@ def test_a_file_of_any_size_goes_on_with_other_memory(rig: Rig) -> None:
     assert [value for name, value in calls if name == "sync"] == [-ETIMEDOUT, 0]
     assert [value for name, value in calls if name == "match"] == [1, 1]
     rig.wait_unpinned()
-    rig.remove("/run/late", "/run/again")
 
 
 def test_a_command_that_comes_back_after_the_abort_spares_the_reset(rig: Rig) -> None:
     """The first step of recovery is an abort; a drive that answers it in time is not reset."""
-    mark = rig.guest.log_mark()
     for _ in range(8):  # on a busy host the command can come back too early or too late
         disk = rig.disk(SLOW)
         rig.set(disk, "recovery_age_ms", 0)
@@ -229,7 +217,7 @@ def test_a_command_that_comes_back_after_the_abort_spares_the_reset(rig: Rig) ->
         if (result, counters["resets"], counters["aborts"]) == (-ETIMEDOUT, 0, 1):
             break
     assert (result, counters["resets"], counters["timeouts"], counters["aborts"]) == (-ETIMEDOUT, 0, 1, 1)
-    rig.wait_said(mark, "expired commands have been aborted")
+    rig.wait_said(rig.began, "expired commands have been aborted")
     assert rig.call(disk, "read,0,4096") == 4096
 
 
@@ -318,7 +306,7 @@ def test_unbinding_while_a_part_of_a_block_waits_for_another_queue(rig: Rig) -> 
     rig.set(disk, "deadline_ms", CALL_LIMIT_S * 1000)
     write = rig.guest.start(["taskset", "-c", "1", rig.fault_io, disk, "write,0,65536"], timeout_s=CALL_LIMIT_S)
     until(lambda: rig.counters(disk)["write_commands"] == 1, "no write is posted")
-    part = rig.guest.start(["taskset", "-c", "0", *PYTHON, PRELUDE + PART, disk], timeout_s=CALL_LIMIT_S)
+    part = rig.guest.start([*FIRST_CPU, *PYTHON, PRELUDE + PART, disk], timeout_s=CALL_LIMIT_S)
     where = "cat $(printf '/proc/%s/stack ' $(pidof python3))"
     until(lambda: "chario_edge_lock" in rig.guest.run(where).stdout, "nobody waits for the write")
     rig.unbind(STALLS)

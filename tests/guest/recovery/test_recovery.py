@@ -88,7 +88,6 @@ def test_all_disks_of_a_controller_survive_its_reset(rig: Rig) -> None:
     assert rig.counters(second)["resets"] == 1
     rig.touch("/run/reset")
     assert results(busy.wait())[2:] == [("write", 8 * MIB), ("await", 0), ("read", 8 * MIB), ("match", 1), ("close", 0)]
-    rig.remove("/run/reset")
 
 
 def lose_memory_access(rig: Rig, admin_timeout_ms: int) -> str:
@@ -102,7 +101,6 @@ def lose_memory_access(rig: Rig, admin_timeout_ms: int) -> str:
 
 def test_a_drive_that_does_not_come_up_is_given_up(rig: Rig) -> None:
     """Waiting calls end with EIO, later ones at once; nothing stays pinned; bus mastering is off."""
-    mark = rig.guest.log_mark()
     disk = lose_memory_access(rig, admin_timeout_ms=300)
     jobs = [rig.start(disk, "deadline,200000", *mode, f"read,0,{8 * MIB}") for mode in ([], ["completion,2"])]
     reads = rig.start_uring(disk, 8, 4096, "deadline=200000")
@@ -114,7 +112,7 @@ def test_a_drive_that_does_not_come_up_is_given_up(rig: Rig) -> None:
     ]  # fmt: skip
     health = rig.guest.run(f"cat {folder(disk)}/health/status; cat {folder(disk)}/health/reasons")
     assert health.stdout == "" and health.stderr.count("Input/output error") == 2
-    rig.wait_said(mark, "it is kept off memory, calls give EIO")
+    rig.wait_said(rig.began, "it is kept off memory, calls give EIO")
     assert int(rig.guest.must(["setpci", "-s", rig.address(0), "COMMAND"]), 16) & 4 == 0
     rig.wait_unpinned()
 
@@ -189,7 +187,6 @@ def test_unbinding_while_the_link_is_down(rig: Rig) -> None:
     job.wait().check()
     keeper.kill()
     keeper.wait()
-    rig.remove("/run/open")
     guest.must(f"head -c 4096 {rig.disk(0)} | tr -d n | cmp - /dev/null")
 
 
@@ -218,7 +215,6 @@ def test_unbinding_while_a_partition_table_is_read(rig: Rig) -> None:
     assert rig.said(mark).count(again) <= 16
     writer.kill()
     writer.wait()
-    rig.remove("/run/open")
     guest.must(f"dd if={rig.disk(0)} bs=4k skip=9 count=1 | tr -d n | cmp - /dev/null")
 
 
@@ -292,7 +288,6 @@ def test_unbinding_in_the_middle_of_recovery(rig: Rig) -> None:
     answers = [value for name, value in calls if name == "read"]
     # Whoever is first: the drive may have been given up a moment before it goes.
     assert set(answers[:2]) <= {-EIO, -ENODEV} and answers[2] == -ENODEV
-    rig.remove("/run/unbound")
     rig.wait_unpinned()
     rig.set_admin_timeout()
     assert rig.call(rig.disk(0), "read,0,4096") == 4096

@@ -59,7 +59,6 @@ def test_a_drive_is_pulled_under_a_caller(rig: Rig, drive: int, mode: int) -> No
     assert calls[2:5] == [("read", MIB), ("touch", 0), ("until", -ENODEV)]
     assert calls[5:10] == GONE and calls[12:17] == GONE
     assert [value for _, value in calls[17:]] == [-ENODEV] * len(ASK_IOCTLS) + [0]
-    rig.remove("/run/begun", "/run/ended", "/run/unbound")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +73,6 @@ def test_a_drive_is_pulled_under_io_uring(rig: Rig, drive: int, options: tuple[s
     counts = uring_results(job.wait())
     assert counts[-ENODEV] == 8 and set(counts) == {-ENODEV, 64 * KIB}
     after_removal(rig, drive)
-    rig.remove("/run/busy")
 
 
 def test_a_drive_is_pulled_while_nobody_looks(rig: Rig) -> None:
@@ -89,8 +87,6 @@ def test_a_drive_is_pulled_while_nobody_looks(rig: Rig) -> None:
 
 def load(rig: Rig, disk: str) -> list[object]:
     """Callers of every kind; each goes on until a call fails."""
-    for name in ("sleeps", "polls", "rings"):
-        rig.remove(f"/run/{name}")
     jobs = [
         rig.start(disk, "deadline,200000", f"read,0,{MIB}", "touch,/run/sleeps", f"until,0,{MIB}"),
         rig.start(disk, "deadline,200000", "completion,2", f"read,0,{MIB}", "touch,/run/polls", f"until,0,{64 * KIB}"),
@@ -127,7 +123,6 @@ def test_the_module_stays_while_a_file_is_open(rig: Rig, module: Path) -> None:
     rig.guest.must("rmmod chario", timeout_s=SETTLE_LIMIT_S)
     load_module(rig.guest, module, PATIENCE)
     assert rig.call(rig.disk(KEPT), "read,0,4096") == 4096
-    rig.remove("/run/open", "/run/close")
 
 
 def test_the_module_unloads_with_drives_bound(rig: Rig, module: Path) -> None:
@@ -149,7 +144,6 @@ def test_a_number_is_used_again(rig: Rig) -> None:
     rig.touch("/run/close")
     results(job.wait())
     assert rig.disk(KEPT) == disk
-    rig.remove("/run/open", "/run/close")
 
 
 def test_binding_many_times(rig: Rig) -> None:

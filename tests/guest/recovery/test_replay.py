@@ -212,7 +212,6 @@ def test_a_deadline_passes_during_a_reset(kept: Kept) -> None:
 def test_who_waits_for_a_reset_can_be_killed(kept: Kept) -> None:
     """Whether the drive had the call, or it came later; by interrupt and by polling."""
     rig, read = kept.rig, f"read,0,{TWO_COMMANDS}"
-    rig.remove("/tmp/held")
     jobs = [rig.start(kept.node, *mode, read, user=NOBODY) for mode in ([], ["completion,2"])]
     kept.wait_commands(4)
     kept.begin_reset()
@@ -222,7 +221,6 @@ def test_who_waits_for_a_reset_can_be_killed(kept: Kept) -> None:
     assert [(job.wait().rc, job.wait().stuck) for job in jobs] == [(-9, None)] * 3
     kept.end_reset()
     rig.wait_unpinned()
-    rig.remove("/tmp/held")
 
 
 # Prints what it has written, or -errno.
