@@ -18,11 +18,7 @@
 
 static inline int open_long(unsigned int flags)
 {
-	struct chario_stream_options options = rig_small;
-
-	options.segment_bytes = LONG_SEGMENT;
-	options.flags = flags;
-	return rig_open(&options);
+	return RIG_OPEN(.segment_bytes = LONG_SEGMENT, .flags = flags);
 }
 
 /* Record batches of one record. */

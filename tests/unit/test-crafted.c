@@ -41,13 +41,8 @@ static void after(void)
 
 static int open_stream(uint32_t flags)
 {
-	struct chario_stream_options options = rig_small;
-
-	options.flags = flags;
-	options.segment_bytes = SEGMENT;
-	options.nr_buffers = 2;
-	options.durability = CHARIO_DURABILITY_FUA;
-	return rig_open(&options);
+	return RIG_OPEN(.flags = flags, .segment_bytes = SEGMENT, .nr_buffers = 2,
+			.durability = CHARIO_DURABILITY_FUA);
 }
 
 static int write_apart(uint64_t count)

@@ -293,11 +293,8 @@ static int stop_at_durable(const struct chario_recorder *now, void *data)
 /* An empty datagram is lost and holds no room, so the record before it becomes durable. */
 TEST(test_empty_datagram, "an empty datagram delays no record")
 {
-	struct chario_stream_options timely = rig_small;
-
-	timely.flush_ns = 10000000;
 	EQUAL(rig_close(), 0);
-	EQUAL(rig_open(&timely), 0);
+	EQUAL(RIG_OPEN(.flush_ns = 10000000), 0);
 	EQUAL(make_sockets(SOCK_DGRAM), 0);
 	recorder.progress = stop_at_durable;
 	recorder.limit_ns = 5000000000;

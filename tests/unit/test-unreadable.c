@@ -135,8 +135,7 @@ static void go_on_behind_a_cut(uint64_t second, uint64_t records, uint64_t block
 	EQUAL(rig_record(second, records, RECORD_BYTES), 0);
 	stop_without_end();
 	go_on(3, block, records, next);
-	rig_end();
-	rig_begin_usual();
+	rig_begin_again();
 }
 
 /* Where nobody knows the numbers, as many are left out as fit: header and 8 bytes each. */
@@ -176,16 +175,11 @@ TEST(test_last_place, "nor over the last place of an area")
 /* The other places behind the head are free, or hold what is older. */
 static void pass_unreadable(unsigned int flags)
 {
-	struct chario_stream_options options = rig_small;
-
-	options.flags = flags;
-	options.durability = CHARIO_DURABILITY_FUA;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(RIG_OPEN(.flags = flags, .durability = CHARIO_DURABILITY_FUA), 0);
 	EQUAL(rig_record(0, 2 * IN_SEGMENT, RECORD_BYTES), 0);
 	stop_without_end();
 	rig_spoil(2 * RIG_SEGMENT, 20 * RIG_SEGMENT);
-	options.flags = CHARIO_STREAM_APPEND;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_APPEND, .durability = CHARIO_DURABILITY_FUA), 0);
 	log_disk_record(rig.disk);
 	EQUAL(rig_record(0, IN_SEGMENT, RECORD_BYTES), 0);
 	EQUAL(rig_wait(), 0);
@@ -195,8 +189,7 @@ static void pass_unreadable(unsigned int flags)
 TEST(test_many, "nor over more places than a window, and no further")
 {
 	pass_unreadable(CHARIO_STREAM_RING);
-	rig_end();
-	rig_begin_usual();
+	rig_begin_again();
 	pass_unreadable(0);
 }
 
@@ -247,8 +240,7 @@ TEST(test_hidden, "no damage hides what is behind it, from readers or who goes o
 		unsigned int flags = how < 4 ? 0 : CHARIO_STREAM_RING;
 
 		hide(flags, how < 8 ? 0 : RIG_SLOTS, how & 1, how & 2);
-		rig_end();
-		rig_begin_usual();
+		rig_begin_again();
 	}
 }
 
@@ -260,12 +252,11 @@ static void find_times(bool is_closed)
 {
 	static const uint64_t seconds[] = { 1, 3600, 10 };
 	const uint64_t counts[] = { IN_BLOCK, IN_SEGMENT, (is_closed ? 24 : 4) * IN_SEGMENT };
-	struct chario_stream_options options = rig_small;
+	const uint32_t segment_bytes = is_closed ? 4 * RIG_SEGMENT : RIG_SEGMENT;
 	char memory[RECORD_BYTES];
 
 	lab_fill(memory, sizeof(memory), 0);
-	options.segment_bytes = is_closed ? 4 * RIG_SEGMENT : RIG_SEGMENT;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(RIG_OPEN(.segment_bytes = segment_bytes), 0);
 	for (uint64_t i = 0, kind = 0; i < counts[2]; i++) {
 		if (i == IN_BLOCK && is_closed)
 			EQUAL(rig_wait(), 0);
@@ -274,9 +265,10 @@ static void find_times(bool is_closed)
 				EQUAL(rig_close(), 0);
 			else
 				stop_without_end();
-			rig_spoil(4096, options.segment_bytes - 4096);
-			options.flags = CHARIO_STREAM_APPEND;
-			EQUAL(rig_open(&options), 0);
+			rig_spoil(4096, segment_bytes - 4096);
+			EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_APPEND,
+				       .segment_bytes = segment_bytes),
+			      0);
 		}
 		kind += i == counts[kind];
 		EQUAL(chario_stream_write(rig.stream, memory, RECORD_BYTES,
@@ -294,8 +286,7 @@ static void find_times(bool is_closed)
 TEST(test_times, "times are found beside those that could not be read")
 {
 	find_times(false);
-	rig_end();
-	rig_begin_usual();
+	rig_begin_again();
 	find_times(true);
 }
 
