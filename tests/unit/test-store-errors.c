@@ -89,19 +89,18 @@ static int run(struct trial *trial, uint64_t *random)
 static bool recovers(struct trial *trial)
 {
 	struct model_step step = { &trial->before, &trial->model };
-	struct rig_findings findings;
 	struct chario_store *other;
 	bool fine;
 
 	log_disk_heal(trial->disk);
-	if (!rig_is_clean(trial->disk, &findings) || rig_open(trial->disk, O_RDWR, &other))
+	if (!rig_is_clean(trial->disk) || rig_open(trial->disk, O_RDWR, &other))
 		return false;
 	fine = model_holds(&step, trial->store) && model_holds(&step, other);
 	fine = fine && !rig_change(trial->store) && !rig_change(other);
 	fine = fine && !chario_store_defrag(trial->store, NULL, NULL);
 	fine = fine && model_holds(&step, trial->store) && model_holds(&step, other);
 	chario_store_close(other);
-	fine = fine && rig_is_clean(trial->disk, &findings) && !findings.notes;
+	fine = fine && rig_is_finished(trial->disk);
 	return fine;
 }
 
@@ -188,7 +187,6 @@ static int make_three(struct chario_store *store)
 /* One change of which a write fails: 1 where none did, else 0 or -EPROTO. */
 static int fail_once(unsigned int which, enum log_reach reach, int64_t number)
 {
-	struct rig_findings findings;
 	struct chario_store *store, *other = NULL;
 	struct log_disk *disk = rig_begin(DISK_BYTES, 512, &layout, &store);
 	bool failed, fine = !make_three(store);
@@ -199,7 +197,7 @@ static int fail_once(unsigned int which, enum log_reach reach, int64_t number)
 	fine = fine && (!failed || !disk->faults.write.times);
 	number = disk->faults.write.times ? 1 : 0;
 	log_disk_heal(disk);
-	fine = fine && rig_is_clean(disk, &findings) && !rig_open(disk, O_RDWR, &other);
+	fine = fine && rig_is_clean(disk) && !rig_open(disk, O_RDWR, &other);
 	fine = fine && is_as_before(store) == failed && is_as_before(other) == failed;
 	chario_store_close(other);
 	chario_store_close(store);
@@ -267,11 +265,10 @@ static int slide_without_table(uint64_t number)
 	struct chario_store *store;
 	struct log_disk *disk = rig_begin(DISK_BYTES, 512, &layout, &store);
 	struct spoiler spoiler = { disk, number };
-	struct rig_findings findings;
 	int err = make_slide(store) ?: chario_store_defrag(store, spoil, &spoiler);
 
 	log_disk_heal(disk);
-	if (chario_store_defrag(store, NULL, NULL) || !rig_is_clean(disk, &findings))
+	if (chario_store_defrag(store, NULL, NULL) || !rig_is_clean(disk))
 		err = -EPROTO;
 	chario_store_close(store);
 	log_disk_destroy(disk);
@@ -321,7 +318,6 @@ static void fail_mending(struct log_disk *disk, unsigned int failure)
 /* The next change is of the other block: its note would replace the one that asks for mending. */
 static void try_mending(unsigned int failure)
 {
-	struct rig_findings findings;
 	struct chario_store *store;
 	struct log_disk *disk = rig_begin(DISK_BYTES, 512, &layout, &store);
 
@@ -333,7 +329,7 @@ static void try_mending(unsigned int failure)
 	log_disk_heal(disk);
 	EQUAL(chario_store_remove(store, IN_SECOND_BLOCK), 0);
 	EQUAL(rig_info(store, IN_FIRST_BLOCK).bytes, 100);
-	CHECK(rig_is_clean(disk, &findings) && !findings.notes);
+	CHECK(rig_is_finished(disk));
 	chario_store_close(store);
 	log_disk_destroy(disk);
 }
