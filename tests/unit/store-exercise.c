@@ -107,8 +107,6 @@ static int count_step(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
 	unsigned int *steps = data;
 
-	(void)done_bytes;
-	(void)total_bytes;
 	return ++*steps == MOST_STEPS;
 }
 

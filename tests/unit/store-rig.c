@@ -54,7 +54,6 @@ static int count_area(const struct chario_area_info *area, void *data)
 {
 	int *count = data;
 
-	(void)area;
 	(*count)++;
 	return 0;
 }

@@ -106,11 +106,6 @@ static void use(struct log_disk *made)
 	disk = made;
 }
 
-static void after(void)
-{
-	use(NULL);
-}
-
 /* 0 where a store opens and has an area, or why not. */
 static int find(int flags, const char *name)
 {
@@ -401,4 +396,4 @@ TEST(an_old_note_is_no_log, "an old note is no log")
 	EQUAL(find(O_RDWR, "area-0"), 0);
 }
 
-TEST_MAIN(tap_nothing, after)
+TEST_MAIN_WITH(tap_nothing(), use(NULL))

@@ -22,11 +22,6 @@ void *reallocarray(void *memory, size_t count, size_t bytes)
 	return NULL;
 }
 
-static void begin(void)
-{
-	make_own_store(DISK_BYTES, 512, 100);
-}
-
 static void end(void)
 {
 	no_memory = false;
@@ -89,4 +84,4 @@ TEST(moves_that_begin_wait, "a move that has begun goes on when there is memory"
 	CHECK(rig_is_finished(disk));
 }
 
-TEST_MAIN(begin, end)
+TEST_MAIN_WITH(make_own_store(DISK_BYTES, 512, 100), end())

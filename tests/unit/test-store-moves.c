@@ -13,11 +13,6 @@
 #define BLOCK   4096ULL
 #define STOPPED 77
 
-static void make_store(void)
-{
-	make_own_store(4 * MIB, 4096, 40);
-}
-
 static struct chario_area_info info_of(const char *name)
 {
 	return rig_info(store, name);
@@ -360,4 +355,4 @@ TEST(empty_disk_has_no_store, "an empty disk has no store")
 	EQUAL(rig_check(disk, 0, NULL), -ENOMEDIUM);
 }
 
-TEST_MAIN(make_store, drop_own_store)
+TEST_MAIN_WITH(make_own_store(4 * MIB, 4096, 40), drop_own_store())

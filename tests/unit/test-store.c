@@ -13,11 +13,6 @@
 #define MIB   (1024ULL * 1024)
 #define BLOCK 4096ULL
 
-static void make_store(void)
-{
-	make_own_store(4 * MIB, 512, 40);
-}
-
 static uint64_t offset_of(const char *name)
 {
 	return rig_info(store, name).offset;
@@ -361,4 +356,4 @@ TEST(reading_changes_nothing, "reading changes nothing")
 	chario_store_close(reader);
 }
 
-TEST_MAIN(make_store, drop_own_store)
+TEST_MAIN_WITH(make_own_store(4 * MIB, 512, 40), drop_own_store())

@@ -193,9 +193,4 @@ TEST(test_search, "the newest segment is found wherever in the window it is")
 	free(whole);
 }
 
-static void begin_usual(void)
-{
-	begin(true, SLOTS);
-}
-
-TEST_MAIN(begin_usual, rig_end)
+TEST_MAIN_WITH(begin(true, SLOTS), rig_end())
