@@ -96,8 +96,7 @@ static inline void read_on(uint64_t from, uint64_t next, uint64_t missing)
 /* Open a reader; what is left of an earlier lap of a ring is passed over. */
 static inline void open_reader(uint64_t from)
 {
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig_survey(), 0);
 	if (from)
 		EQUAL(chario_reader_seek(rig.reader, from), 0);
 }

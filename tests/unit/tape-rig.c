@@ -140,6 +140,11 @@ int rig_get_recording(void)
 	return chario_reader_get_recording(rig.reader, &rig.recording, sizeof(rig.recording));
 }
 
+int rig_survey(void)
+{
+	return rig_open_reader() ?: rig_get_recording();
+}
+
 unsigned char *rig_place(uint64_t offset)
 {
 	return rig.disk->image + lab_area_offset(rig.store) + offset;

@@ -79,6 +79,9 @@ int rig_look(void);
 int rig_next(void);
 int rig_get_recording(void);
 
+/* Open a reader, and get what it knows. */
+int rig_survey(void);
+
 /* Bytes of the area on the disk. */
 unsigned char *rig_place(uint64_t offset);
 

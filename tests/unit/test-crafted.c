@@ -114,8 +114,7 @@ TEST(test_last_segment, "there is no segment at the end of all numbers")
 		batch->segment = htole64(0 - back);
 		sign(batch);
 		rig.disk->most_reads = rig.disk->nr_reads + MANY_READS;
-		EQUAL(rig_open_reader(), 0);
-		EQUAL(rig_get_recording(), 0);
+		EQUAL(rig_survey(), 0);
 		EQUAL(rig.recording.next_record, 0);
 		/* It was closed with one record, says the table. */
 		EQUAL(rig.recording.missing_records, 1);

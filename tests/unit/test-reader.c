@@ -48,6 +48,12 @@ static int open_stream(uint32_t flags)
 	return rig_open(&options);
 }
 
+/* A part of a recording that is ended. */
+static int record(uint32_t flags, uint64_t from, uint64_t to, size_t bytes)
+{
+	return open_stream(flags) ?: rig_record(from, to, bytes) ?: rig_close();
+}
+
 /* The next record is this one. */
 static bool is_next(uint64_t sequence, uint64_t missing, int64_t timeout_ns)
 {
@@ -95,9 +101,7 @@ TEST(test_too_long, "a record that is longer than a ring is refused")
 	EQUAL(chario_stream_write(rig.stream, memory, most + 1, 0, 0, -1), -EMSGSIZE);
 	EQUAL(chario_stream_write(rig.stream, memory, sizeof(memory), 0, 0, -1), -EMSGSIZE);
 	EQUAL(chario_stream_write(rig.stream, memory, most, 7, 0, -1), 0);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig_close() ?: rig_survey(), 0);
 	EQUAL(rig.recording.first_record, 0);
 	EQUAL(rig.recording.next_record, 2);
 	EQUAL(rig.recording.last_time_ns, 7);
@@ -109,11 +113,7 @@ TEST(test_laps, "a ring is found at any place")
 	for (uint64_t count = 1; count < 3 * SLOTS; count += count < 5 ? 1 : 7) {
 		uint64_t first = count < SLOTS ? 0 : count - SLOTS;
 
-		EQUAL(open_stream(CHARIO_STREAM_RING), 0);
-		EQUAL(rig_record(0, count, 8000), 0);
-		EQUAL(rig_close(), 0);
-		EQUAL(rig_open_reader(), 0);
-		EQUAL(rig_get_recording(), 0);
+		EQUAL(record(CHARIO_STREAM_RING, 0, count, 8000) ?: rig_survey(), 0);
 		EQUAL(rig.recording.ring, 1);
 		EQUAL(rig.recording.ended, 1);
 		EQUAL(rig.recording.next_record, count);
@@ -136,9 +136,7 @@ TEST(test_seek, "records and times are found")
 	EQUAL(rig_record(0, 1000, 1000), 0);
 	EQUAL(chario_stream_lose(rig.stream, 10, 0), 0);
 	EQUAL(rig_record(1010, 1100, 12000), 0);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig_close() ?: rig_survey(), 0);
 	CHECK(rig.recording.first_record > 1010);
 	EQUAL(rig.recording.last_time_ns, 1100);
 	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
@@ -147,8 +145,7 @@ TEST(test_seek, "records and times are found")
 	EQUAL(rig_record(0, 300, 1000), 0);
 	EQUAL(chario_stream_lose(rig.stream, 10, 0), 0);
 	EQUAL(rig_record(310, 320, 12000), 0);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_read_back(), 0);
 	for (uint64_t i = 0; i < 320; i += 3) {
 		uint64_t to = i >= 300 && i < 310 ? 310 : i;
 
@@ -190,10 +187,7 @@ TEST(test_newest, "the newest records are found")
 
 TEST(test_append, "what is appended follows")
 {
-	EQUAL(open_stream(0), 0);
-	EQUAL(rig_record(0, 10, 3000), 0);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open_reader(), 0);
+	EQUAL(record(0, 0, 10, 3000) ?: rig_open_reader(), 0);
 	CHECK(are_next(0, 10));
 	EQUAL(rig_next(), -ENODATA);
 	EQUAL(open_stream(CHARIO_STREAM_APPEND), 0);
@@ -308,9 +302,7 @@ TEST(test_damage, "damage is passed over")
 	uint64_t from = lab_area_offset(rig.store);
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
-	EQUAL(open_stream(0), 0);
-	EQUAL(rig_record(0, 50, 3930), 0);
-	EQUAL(rig_close(), 0);
+	EQUAL(record(0, 0, 50, 3930), 0);
 	/* Two records fill a segment: data of one, the header of the next but one, all. */
 	EQUAL(pwrite(fd, junk, 100, (off_t)from + 3 * SEGMENT + 1000), 100);
 	EQUAL(pwrite(fd, junk, 4, (off_t)from + 5 * SEGMENT + 128), 4);
@@ -318,8 +310,7 @@ TEST(test_damage, "damage is passed over")
 	EQUAL(pwrite(fd, junk, SEGMENT, (off_t)from + 16 * SEGMENT), SEGMENT);
 	EQUAL(pwrite(fd, junk, SEGMENT, (off_t)from), SEGMENT);
 	close(fd);
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig_survey(), 0);
 	EQUAL(rig.recording.next_record, 50);
 	CHECK(is_next(2, 2, 0));
 	CHECK(are_next(3, 6));
@@ -348,11 +339,7 @@ TEST(test_search, "the search is a logarithm")
 	rig.store = lab_open_store(disk);
 	options.durability = CHARIO_DURABILITY_AUTO;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		EQUAL(open_stream(CHARIO_STREAM_RING), 0);
-		EQUAL(rig_record(0, counts[i], 8000), 0);
-		EQUAL(rig_close(), 0);
-		EQUAL(rig_open_reader(), 0);
-		EQUAL(rig_get_recording(), 0);
+		EQUAL(record(CHARIO_STREAM_RING, 0, counts[i], 8000) ?: rig_survey(), 0);
 		EQUAL(rig.recording.next_record, counts[i]);
 		/* Twice the logarithm of 4096, thrice the window of 4, and some. */
 		CHECK(rig.recording.reads <= 2 * 12 + 3 * 4 + 6);

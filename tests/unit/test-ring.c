@@ -17,12 +17,16 @@ static int open_ring(unsigned int flags)
 			.durability = CHARIO_DURABILITY_FLUSH);
 }
 
+/* Record a part, and end it. */
+static int record(unsigned int flags, uint64_t from, uint64_t to)
+{
+	return open_ring(flags) ?: rig_record(from, to, RECORD_BYTES) ?: rig_close();
+}
+
 /* Go on with the recording, and end it. */
 static int append(uint64_t from, uint64_t to)
 {
-	int err = open_ring(CHARIO_STREAM_APPEND) ?: rig_record(from, to, RECORD_BYTES);
-
-	return err ?: rig_close();
+	return record(CHARIO_STREAM_APPEND, from, to);
 }
 
 /* The same, but the power is cut when all is durable. */
@@ -52,9 +56,7 @@ static uint64_t oldest(uint64_t end)
 /* Where all parts were closed, what has not been overwritten is there. */
 TEST(test_clean_append, "a ring that was closed each time is whole")
 {
-	EQUAL(open_ring(0), 0);
-	EQUAL(rig_record(0, 30, RECORD_BYTES), 0);
-	EQUAL(rig_close(), 0);
+	EQUAL(record(0, 0, 30), 0);
 	EQUAL(oldest(30), 0);
 	EQUAL(append(30, 40), 0);
 	EQUAL(oldest(40), 42 - RIG_SLOTS);
@@ -136,9 +138,7 @@ TEST(test_append_that_is_cut, "what an append has begun to overwrite is left out
 	uint64_t slot = lab_area_offset(rig.store) + (41 - RIG_SLOTS) * RIG_SEGMENT;
 	struct chario_stream_room room;
 
-	EQUAL(open_ring(0), 0);
-	EQUAL(rig_record(0, 40, RECORD_BYTES), 0);
-	EQUAL(rig_close(), 0);
+	EQUAL(record(0, 0, 40), 0);
 	EQUAL(open_ring(CHARIO_STREAM_APPEND), 0);
 	log_disk_record(rig.disk);
 	log_disk_hold(rig.disk, slot, slot + 4096);

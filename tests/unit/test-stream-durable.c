@@ -261,8 +261,7 @@ static void check_parts(const struct parts *is)
 	rig_begin_again();
 	for (size_t i = 0; is->parts[i]; i++)
 		add_part(is, is->parts[i], !i);
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig_survey(), 0);
 	rig_close_reader();
 	EQUAL(rig.recording.ended, is->parts[strlen(is->parts) - 1] == 'c');
 	for (size_t i = 0; i < 3 && !tap_failed; i++) {
@@ -361,8 +360,7 @@ static void check_producer(const char *what, size_t bytes, unsigned int cuts)
 			rig_cut();
 		EQUAL(rig_close(), 0);
 	}
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig_survey(), 0);
 	rig_close_reader();
 	CHECK(cuts || rig.recording.lost_records == all);
 	for (uint64_t from = 0; from < next + 2 && !tap_failed; from += 1 + next / 64)
