@@ -105,14 +105,9 @@ TEST(lengths_have_rules, "lengths have rules")
 
 TEST(table_fills_up, "the table fills up")
 {
-	char name[8];
-
-	for (int i = 0; i < 40; i++) {
-		snprintf(name, sizeof(name), "%d", i);
-		EQUAL(chario_store_create(store, name, 1, 0), 0);
-	}
+	EQUAL(rig_create_areas(store, 40, 1), 0);
 	EQUAL(chario_store_create(store, "one more", 1, 0), -EMFILE);
-	EQUAL(chario_store_remove(store, "17"), 0);
+	EQUAL(chario_store_remove(store, "area-17"), 0);
 	EQUAL(chario_store_create(store, "one more", 1, 0), 0);
 	EQUAL(chario_store_create(store, "another", 1, 0), -EMFILE);
 }
