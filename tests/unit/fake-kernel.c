@@ -169,7 +169,6 @@ static int fake_load_module(const char *name)
 
 static void fake_sleep_ms(unsigned int milliseconds)
 {
-	(void)milliseconds;
 	if (!fake_exists("/proc/" FAKE_UDEV))
 		return;
 	fake_remove("/proc/" FAKE_UDEV "/fd/3");
@@ -323,8 +322,6 @@ static int fake_ioctl(int fd, unsigned long request, void *argument)
 
 static int fake_poll(int fd, unsigned int timeout_ms)
 {
-	(void)fd;
-	(void)timeout_ms;
 	if (!fake_exists("/fake/event"))
 		return 0;
 	fake_remove("/fake/event");
@@ -335,9 +332,6 @@ static int fake_poll(int fd, unsigned int timeout_ms)
 /* A machine that forbids io_uring. */
 static int fake_ring(unsigned int entries, struct io_uring *ring, struct io_uring_params *params)
 {
-	(void)entries;
-	(void)ring;
-	(void)params;
 	return -EPERM;
 }
 

@@ -172,9 +172,6 @@ void fake_begin(void)
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
 {
-	(void)status;
-	(void)type;
-	(void)walk;
 	return remove(path);
 }
 

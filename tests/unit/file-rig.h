@@ -6,9 +6,6 @@
 #ifndef CHARIO_FILE_RIG_H
 #define CHARIO_FILE_RIG_H
 
-#include <fcntl.h>
-#include <stdio.h>
-
 #include <chario/buffer.h>
 
 #include "scratch.h"
@@ -52,10 +49,8 @@ static inline ssize_t run(enum chario_transfer_op op, uint32_t id, uint64_t offs
 static inline void begin(void)
 {
 	scratch_file("disk", SIZE);
-	if (open_file("disk", O_RDWR) || chario_buffer_pool(device, SIZE, 0, &buffer)) {
-		printf("Bail out! the file cannot be opened\n");
-		exit(1);
-	}
+	tap_need(!open_file("disk", O_RDWR) && !chario_buffer_pool(device, SIZE, 0, &buffer),
+		 "the file cannot be opened");
 	first = device;
 	memory = chario_buffer_memory(buffer);
 }

@@ -18,11 +18,7 @@
 
 static inline int open_long(unsigned int flags)
 {
-	struct chario_stream_options options = rig_small;
-
-	options.segment_bytes = LONG_SEGMENT;
-	options.flags = flags;
-	return rig_open(&options);
+	return RIG_OPEN(.segment_bytes = LONG_SEGMENT, .flags = flags);
 }
 
 /* Record batches of one record. */
@@ -100,8 +96,7 @@ static inline void read_on(uint64_t from, uint64_t next, uint64_t missing)
 /* Open a reader; what is left of an earlier lap of a ring is passed over. */
 static inline void open_reader(uint64_t from)
 {
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig_survey(), 0);
 	if (from)
 		EQUAL(chario_reader_seek(rig.reader, from), 0);
 }

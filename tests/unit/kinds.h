@@ -6,14 +6,10 @@
 #ifndef CHARIO_KINDS_H
 #define CHARIO_KINDS_H
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <liburing.h>
 
 #include "system/sys.h"
+#include "tap.h"
 
 /* A test of both. */
 #define TEST_BOTH(function, claim)                     \
@@ -28,9 +24,6 @@
 
 static int forbid(unsigned int entries, struct io_uring *ring, struct io_uring_params *params)
 {
-	(void)entries;
-	(void)ring;
-	(void)params;
 	return -EPERM;
 }
 

@@ -2,10 +2,9 @@
 /* A recorder on the recording of tape-rig.h, and its source. */
 #include "recorder-rig.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <sys/socket.h>
-#include <unistd.h>
+
+#include "tap.h"
 
 struct chario_recorder recorder;
 unsigned int calls;
@@ -15,10 +14,7 @@ int ends[2];
 void recorder_begin(void)
 {
 	rig_begin_usual();
-	if (pipe(ends) || rig_open(&rig_small)) {
-		printf("Bail out! no pipe or no recording can be made\n");
-		_exit(1);
-	}
+	tap_need(!pipe(ends) && !rig_open(&rig_small), "no pipe or no recording can be made");
 	recorder = (struct chario_recorder){ .size = sizeof(recorder), .record_bytes = RECORD };
 	calls = 0;
 }

@@ -35,4 +35,13 @@ int run(void);
 		EQUAL(recorder.end, why); \
 	} while (0)
 
+/* The stream has recorded so many records, and lost so many, which had so many bytes. */
+#define HAS(nr_records, nr_lost, bytes_lost)              \
+	do {                                              \
+		EQUAL(rig_look(), 0);                     \
+		EQUAL(rig.status.records, nr_records);    \
+		EQUAL(rig.status.lost_records, nr_lost);  \
+		EQUAL(rig.status.lost_bytes, bytes_lost); \
+	} while (0)
+
 #endif /* CHARIO_RECORDER_RIG_H */

@@ -7,11 +7,8 @@
 #define CHARIO_SCRATCH_H
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+
+#include "tap.h"
 
 static char scratch_folder[] = "scratch-XXXXXX";
 
@@ -31,10 +28,7 @@ static void scratch_leave(void)
 
 __attribute__((constructor)) static void scratch_enter(void)
 {
-	if (!mkdtemp(scratch_folder) || chdir(scratch_folder)) {
-		printf("Bail out! no folder can be made here\n");
-		exit(1);
-	}
+	tap_need(mkdtemp(scratch_folder) && !chdir(scratch_folder), "no folder can be made here");
 	atexit(scratch_leave);
 }
 
@@ -42,10 +36,7 @@ static inline void scratch_file(const char *name, size_t bytes)
 {
 	int fd = open(name, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
 
-	if (fd < 0 || ftruncate(fd, (off_t)bytes) || close(fd)) {
-		printf("Bail out! no file can be made here\n");
-		exit(1);
-	}
+	tap_need(fd >= 0 && !ftruncate(fd, (off_t)bytes) && !close(fd), "no file can be made here");
 }
 
 #endif /* CHARIO_SCRATCH_H */

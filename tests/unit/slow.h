@@ -7,12 +7,11 @@
 #define CHARIO_SLOW_H
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <string.h>
 
 #include <liburing.h>
 
 #include "device/ops.h"
+#include "tap.h"
 
 struct slow {
 	pthread_mutex_t lock;
@@ -28,7 +27,6 @@ static struct slow slow = { .lock = PTHREAD_MUTEX_INITIALIZER,
 
 static int slow_info(const struct chario_device *own, struct chario_info *info, size_t size)
 {
-	(void)own;
 	memset(info, 0, size);
 	info->features = CHARIO_FEATURE_POLL;
 	info->dma_alignment_bytes = 4;
@@ -37,7 +35,6 @@ static int slow_info(const struct chario_device *own, struct chario_info *info, 
 
 static ssize_t slow_transfer(const struct chario_device *own, struct chario_transfer *transfer)
 {
-	(void)own;
 	pthread_mutex_lock(&slow.lock);
 	while (!slow.open)
 		pthread_cond_wait(&slow.changed, &slow.lock);

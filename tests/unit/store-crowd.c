@@ -117,29 +117,9 @@ static int change_own(struct worker *worker)
 
 int crowd_read(struct chario_store *store, const char *name)
 {
-	struct chario_area *area;
 	char memory[100];
-	ssize_t got;
-	int err = chario_area_open(store, name, O_RDONLY, &area);
 
-	if (err)
-		return err;
-	got = chario_area_read(area, memory, sizeof(memory), 50);
-	chario_area_close(area);
-	return got == sizeof(memory) ? 0 : -EIO;
-}
-
-static int write_shared(struct chario_store *store, const char *name)
-{
-	struct chario_area *area;
-	ssize_t put;
-	int err = chario_area_open(store, name, O_RDWR, &area);
-
-	if (err)
-		return err;
-	put = chario_area_write(area, name, 8, 4000);
-	chario_area_close(area);
-	return put == 8 ? 0 : -EIO;
+	return rig_move(store, name, O_RDONLY, memory, sizeof(memory), 50);
 }
 
 int crowd_change(struct chario_store *store, uint64_t *random)
@@ -159,7 +139,7 @@ int crowd_change(struct chario_store *store, uint64_t *random)
 	case 3:
 		return crowd_read(store, name);
 	case 4:
-		return write_shared(store, name);
+		return rig_move(store, name, O_RDWR, name, 8, 4000);
 	case 5:
 		count = rig_count_areas(store);
 		return count < 0 ? count : 0;

@@ -218,8 +218,6 @@ static int stop(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
 	uint64_t *steps = data;
 
-	(void)done_bytes;
-	(void)total_bytes;
 	return (*steps)-- ? 0 : STOPPED;
 }
 
@@ -297,8 +295,6 @@ static int sync_open(struct model *model, struct chario_area *open, struct model
 {
 	int err = chario_area_sync(open);
 
-	(void)model;
-	(void)random;
 	if (!err)
 		memcpy(area->durable, area->latest, sizeof(area->durable));
 	return expect("syncing", err, 0);
@@ -313,7 +309,6 @@ static int fill_open(struct model *model, struct chario_area *open, struct model
 	uint64_t tag = log_random(random);
 	int err;
 
-	(void)model;
 	if (!(area->info.flags & CHARIO_AREA_FILLING))
 		return 0;
 	err = chario_area_set_filled(open, bytes, tag);

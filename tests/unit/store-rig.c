@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,6 @@ static int count_area(const struct chario_area_info *area, void *data)
 {
 	int *count = data;
 
-	(void)area;
 	(*count)++;
 	return 0;
 }
@@ -105,31 +105,49 @@ static int count_finding(const struct chario_finding *finding, void *data)
 		findings->notes++;
 	else
 		findings->bad++;
-	if (!note && !findings->quiet)
+	if (!note && findings->is_said)
 		printf("# %s: %s\n", chario_damage_name(finding->damage), finding->text);
 	return 0;
 }
 
-int rig_check(struct log_disk *disk, unsigned int flags, struct rig_findings *findings)
+static int check(struct log_disk *disk, unsigned int flags, struct rig_findings *findings)
 {
 	struct chario_device *device = log_disk_open(disk, flags ? O_RDWR : O_RDONLY);
-	int ret;
+	int ret = chario_store_check_device(device, flags, count_finding, findings);
 
-	*findings = (struct rig_findings){ .quiet = findings->quiet };
-	ret = chario_store_check_device(device, flags, count_finding, findings);
 	chario_device_close(device);
 	return ret;
 }
 
-bool rig_is_clean(struct log_disk *disk, struct rig_findings *findings)
+int rig_check(struct log_disk *disk, unsigned int flags, struct rig_findings *findings)
 {
-	int ret;
+	struct rig_findings unwanted;
 
-	findings->quiet = false;
-	ret = rig_check(disk, 0, findings);
-	if (ret)
-		printf("# the check gives %d\n", ret);
-	return !ret && !findings->bad;
+	findings = findings ?: &unwanted;
+	*findings = (struct rig_findings){ 0 };
+	return check(disk, flags, findings);
+}
+
+/* Whether a check finds nothing but so many notes at most. */
+static bool is_clean(struct log_disk *disk, unsigned int most_notes)
+{
+	struct rig_findings findings = { .is_said = true };
+	int ret = check(disk, 0, &findings);
+
+	if (!ret && !findings.bad && findings.notes <= most_notes)
+		return true;
+	printf("# the check gives %d and %u notes\n", ret, findings.notes);
+	return false;
+}
+
+bool rig_is_clean(struct log_disk *disk)
+{
+	return is_clean(disk, UINT_MAX);
+}
+
+bool rig_is_finished(struct log_disk *disk)
+{
+	return is_clean(disk, 0);
 }
 
 static int take_name(const struct chario_area_info *info, void *data)

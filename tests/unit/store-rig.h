@@ -38,21 +38,22 @@ int rig_move(struct chario_store *store, const char *name, int flags, void *memo
  * @repaired: that was put right
  * @notes: that are not
  * @last: the last of them
- * @quiet: do not print them
+ * @is_said: they are printed, but for notes
  */
 struct rig_findings {
 	unsigned int bad;
 	unsigned int repaired;
 	unsigned int notes;
 	struct chario_finding last;
-	bool quiet;
+	bool is_said;
 };
 
-/* What chario_store_check() gives; @findings says all but @quiet anew. */
+/* What chario_store_check() gives; @findings may be NULL. */
 int rig_check(struct log_disk *disk, unsigned int flags, struct rig_findings *findings);
 
-/* Whether a check finds nothing but notes; prints what it does. */
-bool rig_is_clean(struct log_disk *disk, struct rig_findings *findings);
+/* Whether a check finds nothing but notes, or not even these; it prints what it finds. */
+bool rig_is_clean(struct log_disk *disk);
+bool rig_is_finished(struct log_disk *disk);
 
 /* A change that leaves all as it was: of a new area, or of what there is. */
 int rig_change(struct chario_store *store);

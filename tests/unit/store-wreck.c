@@ -86,6 +86,11 @@ void wreck_mend(void)
 	memcpy(wreck.disk->image, wreck.whole, WRECK_BYTES);
 }
 
+int wreck_check(unsigned int flags)
+{
+	return rig_check(wreck.disk, flags, &wreck.findings);
+}
+
 uint64_t wreck_below(uint64_t limit)
 {
 	return log_below(&wreck.random, limit);

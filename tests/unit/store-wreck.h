@@ -28,6 +28,7 @@
  * @older: the disk before the last change of each block of the table
  * @seed: that @random began with, of the environment
  * @random: decides what is damaged
+ * @findings: of the last check
  */
 struct wreck {
 	struct log_disk *disk;
@@ -35,6 +36,7 @@ struct wreck {
 	unsigned char *older;
 	uint64_t seed;
 	uint64_t random;
+	struct rig_findings findings;
 };
 
 extern struct wreck wreck;
@@ -46,6 +48,19 @@ void wreck_end(void);
 
 /* Have the disk be whole again. */
 void wreck_mend(void);
+
+/* Repair as well what costs areas. */
+#define WRECK_FORGET (CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET)
+
+int wreck_check(unsigned int flags);
+
+/* Claim that a check finds so much, and this damage last. */
+#define WRECK_FINDS(flags, number, kind, is_as_bad)             \
+	do {                                                    \
+		EQUAL(wreck_check(flags), number);              \
+		EQUAL(wreck.findings.last.damage, kind);        \
+		EQUAL(wreck.findings.last.severity, is_as_bad); \
+	} while (0)
 
 /* A number below @limit. */
 uint64_t wreck_below(uint64_t limit);

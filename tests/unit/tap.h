@@ -120,6 +120,15 @@ static inline void tap_add(struct tap_entry *entry)
 		return;              \
 	} while (0)
 
+/* Ends the program where there is nothing to test with. */
+static inline void tap_need(bool condition, const char *what)
+{
+	if (condition)
+		return;
+	printf("Bail out! %s\n", what);
+	exit(1);
+}
+
 /* Runs a test and returns whether it has failed. */
 static inline int tap_run(const struct tap_test *test, size_t number, void (*before)(void),
 			  void (*after)(void))
@@ -157,5 +166,17 @@ static inline void tap_begin(size_t nr_tests)
 			status |= tap_run(&entry->test, ++nr_tests, before, after); \
 		return status;                                                      \
 	}
+
+/* The same where one statement each begins and ends a test. */
+#define TEST_MAIN_WITH(begin, end)   \
+	static void tap_before(void) \
+	{                            \
+		begin;               \
+	}                            \
+	static void tap_after(void)  \
+	{                            \
+		end;                 \
+	}                            \
+	TEST_MAIN(tap_before, tap_after)
 
 #endif /* CHARIO_TAP_H */

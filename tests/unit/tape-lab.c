@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tape-lab.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "store/inner.h"
+#include "tap.h"
 
 static char path[] = "/tmp/chario-tape-XXXXXX";
-
-static void must(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	printf("Bail out! %s\n", what);
-	exit(1);
-}
 
 static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 10 };
 
@@ -26,7 +13,7 @@ static const struct chario_store_layout layout = { .size = sizeof(layout), .max_
 
 static void make_area(struct chario_store *store, uint64_t area_bytes)
 {
-	must(!chario_store_create(store, LAB_AREA, area_bytes, 0), "no area");
+	tap_need(!chario_store_create(store, LAB_AREA, area_bytes, 0), "no area");
 	chario_store_close(store);
 }
 
@@ -37,10 +24,10 @@ const char *lab_make_file(uint64_t area_bytes)
 
 	strcpy(path, "/tmp/chario-tape-XXXXXX");
 	fd = mkstemp(path);
-	must(fd >= 0 && !ftruncate(fd, (off_t)(area_bytes + STORE_BYTES)), "no file in /tmp");
+	tap_need(fd >= 0 && !ftruncate(fd, (off_t)(area_bytes + STORE_BYTES)), "no file in /tmp");
 	close(fd);
-	must(!chario_store_format(path, &layout), "no store");
-	must(!chario_store_open(path, O_RDWR, &store), "the store does not open");
+	tap_need(!chario_store_format(path, &layout), "no store");
+	tap_need(!chario_store_open(path, O_RDWR, &store), "the store does not open");
 	make_area(store, area_bytes);
 	return path;
 }
@@ -54,7 +41,7 @@ uint64_t lab_area_offset(struct chario_store *store)
 {
 	struct chario_area_info info = { 0 };
 
-	must(!chario_store_find(store, LAB_AREA, &info, sizeof(info)), "the area is gone");
+	tap_need(!chario_store_find(store, LAB_AREA, &info, sizeof(info)), "the area is gone");
 	return info.offset;
 }
 
@@ -63,13 +50,13 @@ struct log_disk *lab_make_disk(uint64_t area_bytes, bool cached)
 	struct log_disk *disk = log_disk_create(area_bytes + STORE_BYTES, LAB_SECTOR);
 	struct chario_device *device;
 
-	must(disk, "no disk in memory");
+	tap_need(disk, "no disk in memory");
 	disk->alignment_bytes = 64;
 	disk->uncached = !cached;
 	/* A record that is read after its buffer has gone is to be met. */
 	disk->has_spare = false;
 	device = log_disk_open(disk, O_RDWR);
-	must(!chario_store_format_device(device, &layout), "no store");
+	tap_need(!chario_store_format_device(device, &layout), "no store");
 	chario_device_close(device);
 	make_area(lab_open_store(disk), area_bytes);
 	return disk;
@@ -79,8 +66,8 @@ struct chario_store *lab_open_store(struct log_disk *disk)
 {
 	struct chario_store *store = NULL;
 
-	must(!chario_store_open_device(log_disk_open(disk, O_RDWR), O_RDWR, &store),
-	     "no store in memory");
+	tap_need(!chario_store_open_device(log_disk_open(disk, O_RDWR), O_RDWR, &store),
+		 "no store in memory");
 	return store;
 }
 

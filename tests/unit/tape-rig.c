@@ -32,6 +32,12 @@ void rig_begin_usual(void)
 	rig_begin(RIG_BYTES, true);
 }
 
+void rig_begin_again(void)
+{
+	rig_end();
+	rig_begin_usual();
+}
+
 void rig_end(void)
 {
 	log_disk_hold(rig.disk, 0, 0);
@@ -46,12 +52,19 @@ int rig_open(const struct chario_stream_options *options)
 	return chario_stream_open(rig.store, LAB_AREA, options, &rig.stream);
 }
 
+int rig_open_with(struct chario_stream_options options)
+{
+	options.size = sizeof(options);
+	options.segment_bytes = options.segment_bytes ?: rig_small.segment_bytes;
+	options.nr_buffers = options.nr_buffers ?: rig_small.nr_buffers;
+	options.flush_ns = options.flush_ns ?: rig_small.flush_ns;
+	options.late_ns = options.late_ns ?: rig_small.late_ns;
+	return rig_open(&options);
+}
+
 int rig_open_as(uint32_t flags)
 {
-	struct chario_stream_options options = rig_small;
-
-	options.flags = flags;
-	return rig_open(&options);
+	return RIG_OPEN(.flags = flags);
 }
 
 int rig_close(void)
@@ -127,6 +140,11 @@ int rig_get_recording(void)
 	return chario_reader_get_recording(rig.reader, &rig.recording, sizeof(rig.recording));
 }
 
+int rig_survey(void)
+{
+	return rig_open_reader() ?: rig_get_recording();
+}
+
 unsigned char *rig_place(uint64_t offset)
 {
 	return rig.disk->image + lab_area_offset(rig.store) + offset;
@@ -144,12 +162,12 @@ void rig_spoil(uint64_t offset, uint64_t bytes)
 	rig.disk->faults.bad[0] = (struct log_place){ lab_area_offset(rig.store) + offset, bytes };
 }
 
-bool rig_is_next(uint64_t sequence)
+bool rig_is_behind(uint64_t sequence, uint64_t missing, int64_t timeout_ns)
 {
 	const struct chario_record *is = &rig.record;
-	int err = rig_next();
+	int err = chario_reader_next(rig.reader, timeout_ns, &rig.record);
 
-	if (!err && is->sequence == sequence && !is->missing &&
+	if (!err && is->sequence == sequence && is->missing == missing &&
 	    lab_is(is->memory, is->bytes, sequence))
 		return true;
 	printf("# record %lld: error %d, record %lld, %lld missing, %zu bytes\n",
@@ -158,14 +176,23 @@ bool rig_is_next(uint64_t sequence)
 	return false;
 }
 
+bool rig_is_next(uint64_t sequence)
+{
+	return rig_is_behind(sequence, 0, 0);
+}
+
+bool rig_are_next(uint64_t from, uint64_t to)
+{
+	while (from < to && rig_is_next(from))
+		from++;
+	return from >= to;
+}
+
 bool rig_holds(uint64_t from, uint64_t to)
 {
 	int err = rig_read_back();
 
 	if (err)
 		printf("# closing, or opening the reader: %d\n", err);
-	for (uint64_t i = from; i < to && !err; i++)
-		if (!rig_is_next(i))
-			return false;
-	return !err && rig_next() == -ENODATA;
+	return !err && rig_are_next(from, to) && rig_next() == -ENODATA;
 }

@@ -45,11 +45,15 @@ extern const struct chario_stream_options rig_small;
 /* A disk with one area and no recording, as most tests have it; and the end of all that there is. */
 void rig_begin(uint64_t area_bytes, bool cached);
 void rig_begin_usual(void);
+void rig_begin_again(void);
 void rig_end(void);
 
-/* Open the stream; rig_open_as() has the small options with other flags. */
+/* Open the stream; RIG_OPEN() has the small options but for the members that are given. */
 int rig_open(const struct chario_stream_options *options);
+int rig_open_with(struct chario_stream_options options);
 int rig_open_as(uint32_t flags);
+#define RIG_OPEN(...) rig_open_with((struct chario_stream_options){ __VA_ARGS__ })
+
 int rig_close(void);
 int rig_open_reader(void);
 void rig_close_reader(void);
@@ -75,6 +79,9 @@ int rig_look(void);
 int rig_next(void);
 int rig_get_recording(void);
 
+/* Open a reader, and get what it knows. */
+int rig_survey(void);
+
 /* Bytes of the area on the disk. */
 unsigned char *rig_place(uint64_t offset);
 
@@ -84,8 +91,13 @@ void rig_hold(uint64_t bytes);
 /* Have the drive be unable to read one place of the area, instead of any before, until healed. */
 void rig_spoil(uint64_t offset, uint64_t bytes);
 
-/* Whether the next record is this one, as it was written, and none is missing. */
+/*
+ * Whether the next record is this one, as it was written, behind so many missing ones; or behind
+ * none; or whether the next records are those from one number to before another.
+ */
+bool rig_is_behind(uint64_t sequence, uint64_t missing, int64_t timeout_ns);
 bool rig_is_next(uint64_t sequence);
+bool rig_are_next(uint64_t from, uint64_t to);
 
 /* Close the stream and read: records from one number to before another, and the end. */
 bool rig_holds(uint64_t from, uint64_t to);

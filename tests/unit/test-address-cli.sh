@@ -252,15 +252,13 @@ PYTHON
 format 64M
 gives 0 create a 4M
 "$chario" record a --from unix:socket >said 2>&1 &
-recorder=$!
-until [ -S socket ]; do kill -0 $recorder || break; done
-kill -s KILL $recorder
-wait $recorder
+until [ -S socket ]; do kill -0 $! || break; done
+kill -s KILL $!
+wait $!
 for path in socket "@chario-test-$$"; do
 	"$chario" record --late-ms 600000 --force a --from "unix:$path" --bytes 3 >said 2>&1 &
-	recorder=$!
 	send unix "$path" abc
-	wait $recorder || note "$path: $(cat said)"
+	wait $! || note "$path: $(cat said)"
 	[ "$("$chario" replay a)" = abc ] || note "$path: not recorded"
 	[ -e "$path" ] && note "$path is left"
 done
@@ -274,12 +272,11 @@ gives 1 put --force --bytes 1 elsewhere a :: 'chario record takes data from sock
 rm socket
 # A socket that another program has put in the place of the recorder's own stays.
 "$chario" record --force a --from unix:socket --seconds 600 >said 2>&1 &
-recorder=$!
-until [ -S socket ]; do kill -0 $recorder || break; done
+until [ -S socket ]; do kill -0 $! || break; done
 rm socket
 dead socket
-kill -s TERM $recorder
-wait $recorder
+kill -s TERM $!
+wait $!
 [ -S socket ] || note "a socket of another program is removed at the end"
 ls socket.* 2>/dev/null && note "something is left"
 claim "a socket that was left is made anew, and no other is taken away"

@@ -2,8 +2,6 @@
 /*
  * A drive goes to CharIO and back, and stays where it was when anything fails.
  */
-#include <sys/wait.h>
-
 #include <chario/bind.h>
 #include <chario/list.h>
 
@@ -151,20 +149,19 @@ static void check_failure(const char *path, int error, enum chario_bind_step ste
 	check_undone(-error, step);
 }
 
-TEST(test_override_fails, "undone: the override cannot be written")
-{
-	check_failure("driver_override", EIO, CHARIO_BIND_OVERRIDE);
-}
+/* A test of one such failure. */
+#define UNDONE(function, claim, path, error, step) \
+	TEST(function, "undone: " claim)           \
+	{                                          \
+		check_failure(path, error, step);  \
+	}
 
-TEST(test_release_fails, "undone: the earlier driver keeps the drive")
-{
-	check_failure("drivers/nvme/unbind", EPERM, CHARIO_BIND_RELEASE);
-}
-
-TEST(test_attach_fails, "undone: chario refuses the drive")
-{
-	check_failure("drivers/chario/bind", EOPNOTSUPP, CHARIO_BIND_ATTACH);
-}
+UNDONE(test_override_fails, "the override cannot be written", "driver_override", EIO,
+       CHARIO_BIND_OVERRIDE)
+UNDONE(test_release_fails, "the earlier driver keeps the drive", "drivers/nvme/unbind", EPERM,
+       CHARIO_BIND_RELEASE)
+UNDONE(test_attach_fails, "chario refuses the drive", "drivers/chario/bind", EOPNOTSUPP,
+       CHARIO_BIND_ATTACH)
 
 TEST(test_disks_do_not_appear, "undone: no disk appears")
 {

@@ -149,13 +149,12 @@ claim "a store without header and table is none"
 # 16 records of 4 KiB, which nothing makes durable before the end.
 format 32M
 from_pipe recorded record cam --size 1M --record 4k --segment 8k --durability none --flush-ms 1 --from pipe
-recorder=$!
 bytes 65536 >&3
 until "$chario" stat cam --json >said 2>&1 && [ "$(member records)" = 16 ]; do
-	kill -0 $recorder || break
+	kill -0 $! || break
 done
-kill -s KILL $recorder
-wait $recorder
+kill -s KILL $!
+wait $!
 exec 3>&-
 # Its last writes end, and with them its lock, after the program.
 while "$chario" stat cam >said && grep -q 'being made' said; do
@@ -191,13 +190,12 @@ claim "check tells what was not durable from what is lost"
 # Several batches in the only segment, the second of which is bad.
 format 32M
 from_pipe recorded record cam --size 1M --record 512 --segment 64k --flush-ms 1 --from pipe
-recorder=$!
 until "$chario" stat cam --json >said 2>&1 && [ "$(member durable_records)" -ge 3 ]; do
-	kill -0 $recorder || break
+	kill -0 $! || break
 	bytes 512 >&3
 done
-kill -s KILL $recorder
-wait $recorder
+kill -s KILL $!
+wait $!
 exec 3>&-
 gives 0 check --data --quiet
 gives 0 stat cam --json

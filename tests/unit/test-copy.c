@@ -84,12 +84,10 @@ static void before(void)
 	for (size_t i = 0; content && i < BYTES; i++)
 		content[i] = (unsigned char)(i + i / BLOCK + i / PIECE);
 	file = memfd_create("file", MFD_CLOEXEC);
-	if (!content || write(file, content, BYTES) != BYTES || lseek(file, 0, SEEK_SET) ||
-	    chario_store_create(store, "area", BYTES, 0) ||
-	    chario_area_open(store, "area", O_RDWR, &area)) {
-		printf("Bail out! an area and a file cannot be made\n");
-		exit(1);
-	}
+	tap_need(content && write(file, content, BYTES) == BYTES && !lseek(file, 0, SEEK_SET) &&
+			 !chario_store_create(store, "area", BYTES, 0) &&
+			 !chario_area_open(store, "area", O_RDWR, &area),
+		 "an area and a file cannot be made");
 	prepare();
 }
 

@@ -41,13 +41,8 @@ static void after(void)
 
 static int open_stream(uint32_t flags)
 {
-	struct chario_stream_options options = rig_small;
-
-	options.flags = flags;
-	options.segment_bytes = SEGMENT;
-	options.nr_buffers = 2;
-	options.durability = CHARIO_DURABILITY_FUA;
-	return rig_open(&options);
+	return RIG_OPEN(.flags = flags, .segment_bytes = SEGMENT, .nr_buffers = 2,
+			.durability = CHARIO_DURABILITY_FUA);
 }
 
 static int write_apart(uint64_t count)
@@ -119,8 +114,7 @@ TEST(test_last_segment, "there is no segment at the end of all numbers")
 		batch->segment = htole64(0 - back);
 		sign(batch);
 		rig.disk->most_reads = rig.disk->nr_reads + MANY_READS;
-		EQUAL(rig_open_reader(), 0);
-		EQUAL(rig_get_recording(), 0);
+		EQUAL(rig_survey(), 0);
 		EQUAL(rig.recording.next_record, 0);
 		/* It was closed with one record, says the table. */
 		EQUAL(rig.recording.missing_records, 1);

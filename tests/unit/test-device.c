@@ -208,11 +208,10 @@ static void begin(void)
 	struct chario_drive drive;
 
 	fake_begin_usual();
-	if (chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive)) ||
-	    chario_bind(&drive, 0, &result, sizeof(result)))
-		printf("Bail out! the fake drive cannot be bound\n");
-	if (chario_device_open("0", O_RDONLY, &device))
-		printf("Bail out! its disk cannot be opened\n");
+	tap_need(!chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive)) &&
+			 !chario_bind(&drive, 0, &result, sizeof(result)) &&
+			 !chario_device_open("0", O_RDONLY, &device),
+		 "the fake drive cannot be bound, or its disk not be opened");
 }
 
 static void end(void)

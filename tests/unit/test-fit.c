@@ -8,11 +8,6 @@
 #define KIB 1024ULL
 #define MIB (KIB * KIB)
 
-static void before(void)
-{
-	rig_begin(2 * MIB, true);
-}
-
 static int get_fit(uint64_t area_bytes, uint64_t record_bytes, unsigned int flags,
 		   struct chario_stream_fit *fit)
 {
@@ -273,4 +268,4 @@ TEST(test_limited_reader, "long segments are read in little memory")
 	EQUAL(rig.record.missing, 1);
 }
 
-TEST_MAIN(before, rig_end)
+TEST_MAIN_WITH(rig_begin(2 * MIB, true), rig_end())

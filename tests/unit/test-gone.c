@@ -9,6 +9,7 @@
 #include <chario/stream.h>
 
 #include "store/inner.h"
+#include "own-store.h"
 #include "tap.h"
 #include "tape-lab.h"
 
@@ -19,8 +20,6 @@
 
 static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 20 };
 
-static struct log_disk *disk;
-static struct chario_store *store;
 static unsigned char *image;
 
 static int record(unsigned int flags, enum chario_durability durability)
@@ -60,16 +59,6 @@ static int fill(void)
 	return err ? err : record(0, CHARIO_DURABILITY_FUA);
 }
 
-static int open_store(int flags)
-{
-	struct chario_device *device = log_disk_open(disk, flags);
-	int err = chario_store_open_device(device, flags, &store);
-
-	if (err)
-		chario_device_close(device);
-	return err;
-}
-
 static void close_store(void)
 {
 	chario_store_close(store);
@@ -81,32 +70,20 @@ static void begin(void)
 	disk = log_disk_create(DISK_BYTES, LAB_SECTOR);
 	disk->incoherent = true;
 	memcpy(disk->image, image, DISK_BYTES);
-	if (open_store(O_RDWR))
+	if (rig_open(disk, O_RDWR, &store))
 		abort();
-}
-
-static void end(void)
-{
-	close_store();
-	log_disk_destroy(disk);
 }
 
 static void make_image(void)
 {
-	struct chario_device *device;
-
 	/* Against hanging for ever. */
 	alarm(300);
-	disk = log_disk_create(DISK_BYTES, LAB_SECTOR);
-	device = log_disk_open(disk, O_RDWR);
-	if (chario_store_format_device(device, &layout))
-		abort();
-	chario_device_close(device);
-	if (open_store(O_RDWR) || fill())
+	disk = rig_begin(DISK_BYTES, LAB_SECTOR, &layout, &store);
+	if (fill())
 		abort();
 	image = malloc(DISK_BYTES);
 	memcpy(image, disk->image, DISK_BYTES);
-	end();
+	drop_own_store();
 }
 
 /* the calls */
@@ -118,49 +95,28 @@ static void make_image(void)
 		return call;       \
 	}
 
-static int act_alone(int (*act)(struct chario_device *device))
-{
-	struct chario_device *device = log_disk_open(disk, O_RDWR);
-	int err;
-
-	close_store();
-	err = act(device);
-	chario_device_close(device);
-	return err;
-}
-
-static int format_device(struct chario_device *device)
+static int do_format(void)
 {
 	struct chario_store_layout anew = layout;
 
 	anew.flags = CHARIO_LAYOUT_REPLACE;
-	return chario_store_format_device(device, &anew);
+	close_store();
+	return rig_format(disk, &anew);
 }
-
-static int ignore(const struct chario_finding *finding, void *data)
-{
-	return 0;
-}
-
-static int check_device(struct chario_device *device)
-{
-	return chario_store_check_device(device, CHARIO_CHECK_REPAIR, ignore, NULL);
-}
-
-CALL(format, act_alone(format_device))
 
 /* Of a table block and of the header one copy is damaged. */
 static int do_check(void)
 {
 	memset(disk->image + DISK_BYTES - CHARIO_STORE_BLOCK, 0x5a, CHARIO_STORE_BLOCK);
 	memset(disk->image + STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK, 0x5a, CHARIO_STORE_BLOCK);
-	return act_alone(check_device);
+	close_store();
+	return rig_check(disk, CHARIO_CHECK_REPAIR, NULL);
 }
 
 static int open_again(int flags)
 {
 	close_store();
-	return open_store(flags);
+	return rig_open(disk, flags, &store);
 }
 
 CALL(open, open_again(O_RDWR))
@@ -174,7 +130,7 @@ static int do_look(void)
 	int err;
 
 	disk->faults.use.times = 0;
-	err = open_store(O_RDWR) ?: chario_store_exchange(store, "c", "z");
+	err = rig_open(disk, O_RDWR, &store) ?: chario_store_exchange(store, "c", "z");
 	chario_store_close(store);
 	store = mine;
 	disk->faults.use.times = LOG_FOR_EVER;
@@ -324,7 +280,7 @@ static int fail_at(const struct call *call, uint64_t number)
 	err = call->run();
 	failed = disk->nr_failed;
 	log_disk_heal(disk);
-	end();
+	drop_own_store();
 	if (!failed)
 		return err ? err : 1;
 	if (err == -ENODEV || (!err && failed <= call->spare))

@@ -189,15 +189,11 @@ TEST(test_two_segments, "bad batches at the end of a segment are known from the 
 TEST(test_cost, "a search for what is hidden reads many blocks at a time")
 {
 	for (uint32_t i = 0; i < 2; i++) {
-		struct chario_stream_options options = rig_small;
-
 		rig_end();
 		rig_begin(16UL << 20, true);
-		options.segment_bytes = 4U << 20;
-		EQUAL(rig_open(&options) ?: record_each(0, 1), 0);
+		EQUAL(RIG_OPEN(.segment_bytes = 4U << 20) ?: record_each(0, 1), 0);
 		EQUAL(i ? rig_close() : rig_cut(), 0);
-		EQUAL(rig_open_reader(), 0);
-		EQUAL(rig_get_recording(), 0);
+		EQUAL(rig_survey(), 0);
 		CHECK(rig.recording.reads < (i ? 16 : 32) + 12);
 	}
 }

@@ -157,11 +157,10 @@ for signal in TERM INT KILL; do
 	mkfifo pipe
 	# An interrupt is ignored in the background, unless somebody says otherwise.
 	env --default-signal=INT "$chario" put --changed --bytes 10000000 pipe $signal >said 2>&1 &
-	put=$!
 	exec 3>pipe
 	head -c 5000000 source >&3
-	kill -s $signal $put
-	wait $put && note "a put that was ended by $signal passes"
+	kill -s $signal $!
+	wait $! && note "a put that was ended by $signal passes"
 	exec 3>&-
 	rm pipe
 	[ "$(kinds $signal)" -le 3 ] || note "after $signal there are torn blocks"
@@ -193,11 +192,10 @@ format 300M
 truncate -s 256M source
 gives 0 put source area
 "$chario" put --changed source area >said 2>&1 &
-put=$!
-while kill -0 $put 2>/dev/null; do
+while kill -0 $! 2>/dev/null; do
 	touch source
 done
-wait $put && note "a source that changes passes"
+wait $! && note "a source that changes passes"
 says '"source" was changed while it was read: "area" is a mixture'
 claim "a source that changes meanwhile is noticed"
 
@@ -205,13 +203,12 @@ format 32M
 bytes 2000000 >source
 gives 0 put source area
 from_pipe put-said put --changed pipe area --bytes 2000000
-put=$!
 head -c 100000 source >&3
 gives 1 put --changed source area :: 'cannot write "area": the area is open elsewhere'
 gives 0 cat area
 tail -c +100001 source >&3
 exec 3>&-
-wait $put || note "put failed: $(cat put-said)"
+wait $! || note "put failed: $(cat put-said)"
 same source area
 claim "one at a time"
 

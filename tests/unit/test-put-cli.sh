@@ -172,10 +172,9 @@ truncate -s 256M source
 bytes 1000000 | dd of=source bs=1M seek=200 conv=notrunc status=none
 for signal in TERM KILL; do
 	"$chario" put source $signal >said 2>&1 &
-	put=$!
-	wait_for $signal $put
-	kill -s $signal $put
-	wait $put
+	wait_for $signal $!
+	kill -s $signal $!
+	wait $!
 	status=$?
 	if [ $status != 0 ]; then
 		gives 1 cat $signal :: 'chario put has not finished'
@@ -191,11 +190,10 @@ truncate -s 256M source
 filled=0
 for attempt in 0 1 2 3 4 5 6 7 8 9; do
 	"$chario" put source area >said 2>&1 &
-	put=$!
-	wait_for area $put
+	wait_for area $!
 	sleep "0.0$attempt"
-	kill -s TERM $put
-	if ! wait $put; then
+	kill -s TERM $!
+	if ! wait $!; then
 		filled=$("$chario" stat area | sed -n 's/^filled *\([0-9]*\) .*/\1/p')
 		[ "$filled" = 0 ] || break
 	fi
@@ -216,10 +214,9 @@ for change in 'truncate -s 300M' 'truncate -s 1M' touch; do
 	"$chario" rm -f area
 	truncate -s 256M source
 	"$chario" put source area >said 2>&1 &
-	put=$!
-	wait_for area $put
+	wait_for area $!
 	$change source
-	if wait $put; then
+	if wait $!; then
 		continue
 	fi
 	grep -qE 'was changed while it was read|became shorter while' said || note "$change: $(cat said)"
@@ -350,13 +347,12 @@ claim "one byte is one byte"
 format 8M
 bytes 3000000 >source
 from_pipe put-said put pipe area --bytes 3000000
-put=$!
-wait_for area $put
-until "$chario" stat --store store area | grep -q filling; do kill -0 $put || break; done
+wait_for area $!
+until "$chario" stat --store store area | grep -q filling; do kill -0 $! || break; done
 truncate -s 500K store
 cat source >&3
 exec 3>&-
-wait $put && note "put into a store that was cut passes"
+wait $! && note "put into a store that was cut passes"
 mv put-said said
 says 'ESTALE' 'the file was cut: restore its size'
 [ "$(stat -c %s store)" = 512000 ] || note "the file has grown to $(stat -c %s store) bytes"

@@ -426,10 +426,10 @@ static void begin(void)
 {
 	kinds_next();
 	scratch_file("disk", SIZE);
-	if (chario_device_open_any("disk", O_RDWR, &device) ||
-	    chario_buffer_pool(device, SIZE, 0, &buffer) ||
-	    chario_queue_open(device, DEPTH, 0, &queue))
-		printf("Bail out! the file cannot be opened\n");
+	tap_need(!chario_device_open_any("disk", O_RDWR, &device) &&
+			 !chario_buffer_pool(device, SIZE, 0, &buffer) &&
+			 !chario_queue_open(device, DEPTH, 0, &queue),
+		 "the file cannot be opened");
 	memory = chario_buffer_memory(buffer);
 }
 

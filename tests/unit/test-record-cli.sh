@@ -206,19 +206,17 @@ claim "a recording ends at its limits and at an interrupt"
 format 64M
 port=$(free_port)
 "$chario" record --late-ms 600000 cam --size 4M --from "udp:127.0.0.1:$port" --bytes 12 >said 2>&1 &
-recorder=$!
 wait_for_socket "$port"
 send udp "$port" one three five
-wait $recorder || note "udp: $(cat said)"
+wait $! || note "udp: $(cat said)"
 printf onethreefive >expected
 replays expected cam
 gives 0 replay cam --json
 [ "$(grep -c '"sequence":' said)" = 3 ] || note "not 3 records: $(cat said)"
 "$chario" record --late-ms 600000 cam --force --record 4 --from "udp:127.0.0.1:$port" --bytes 12 --json >said 2>&1 &
-recorder=$!
 wait_for_socket "$port"
 send udp "$port" one three five
-wait $recorder
+wait $!
 [ $? = 3 ] || note "a datagram that is too long is no loss"
 has records 2 lost_records 1 lost_bytes 5
 "$chario" replay cam >there 2>said
@@ -310,9 +308,8 @@ replays expected cam
 gives 1 record cam --force --from unix:no/folder :: 'cannot make the socket'
 port=$(free_port)
 "$chario" record --late-ms 600000 cam --force --from "tcp::$port" >said 2>&1 &
-recorder=$!
 send tcp "$port" abcdef
-wait $recorder || note "tcp: $(cat said)"
+wait $! || note "tcp: $(cat said)"
 replays expected cam
 gives 1 record cam --force --from "tcp:127.0.0.1:$port" :: 'cannot use' 'Connection refused'
 gives 1 record cam --force --from nosuch :: 'No such file or directory'
@@ -352,13 +349,12 @@ claim "without --drop the source waits, and nothing is lost"
 format 64M
 # What comes at once has one time.
 from_pipe record-said record --late-ms 600000 cam --size 4M --from pipe --flush-ms 10
-recorder=$!
 for i in 1 2 3 4 5; do
 	echo "line $i" >&3
-	until "$chario" tail cam 2>/dev/null | grep -q "line $i"; do kill -0 $recorder || break; done
+	until "$chario" tail cam 2>/dev/null | grep -q "line $i"; do kill -0 $! || break; done
 done
 exec 3>&-
-wait $recorder || note "record: $(cat record-said)"
+wait $! || note "record: $(cat record-said)"
 "$chario" replay cam >whole
 "$chario" replay --paced cam >paced || note "replay --paced failed"
 cmp -s whole paced || note "replay --paced differs"
@@ -399,11 +395,10 @@ if unshare -rT --boottime 1 true 2>/dev/null; then
 	# Most of an hour is to pass before the last record: what is there does not pass for all.
 	echo late | unshare -rT --boottime 3000 "$chario" record --late-ms 600000 cam --append >said 2>&1
 	"$chario" replay cam --paced --output file 2>player-said &
-	player=$!
-	until grep -q more file.part 2>/dev/null; do kill -0 $player || break; done
+	until grep -q more file.part 2>/dev/null; do kill -0 $! || break; done
 	gives 1 replay cam -o file :: '"file.part" is there already'
-	kill -s TERM $player
-	wait $player
+	kill -s TERM $!
+	wait $!
 	[ $? = 1 ] || note "an interrupted replay passes"
 	mv player-said said
 	says 'stopped after 6 records' '"file.part" has what was read'
@@ -457,11 +452,10 @@ replays source cam
 # Who waits for it to go on is told that another one has begun.
 cp store copy
 "$chario" tail --follow --store copy cam >followed 2>said &
-follower=$!
-until [ -s followed ]; do kill -0 $follower || break; done
+until [ -s followed ]; do kill -0 $! || break; done
 "$chario" record --late-ms 600000 --store copy cam --force </dev/null >record-said 2>&1 ||
 	note "record --force: $(cat record-said)"
-wait $follower && note "tail --follow passes over to another recording"
+wait $! && note "tail --follow passes over to another recording"
 says 'another recording has begun in the area' ESTALE 'open the area again to read the new one'
 bytes 5000 >rest
 "$chario" record --late-ms 600000 cam --append <rest >said 2>&1 || note "append: $(cat said)"

@@ -45,6 +45,14 @@ static int make_udp(void)
 	return connect(ends[1], (const struct sockaddr *)&name, length) ? -errno : 0;
 }
 
+/* The same, where the kernel has no room for more than a few datagrams. */
+static int make_small_udp(void)
+{
+	const int least = 1;
+
+	return make_udp() ?: setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
+}
+
 /* The flag is that of the writer only. */
 static int make_packets(void)
 {
@@ -96,10 +104,7 @@ TEST(test_odd_units, "datagrams that are too long or empty")
 		ENDS(0, CHARIO_RECORDER_LIMIT);
 		EQUAL(recorder.gaps, empty + 1);
 		lost += recorder.gaps;
-		EQUAL(rig_look(), 0);
-		EQUAL(rig.status.records, 2 * (i + 1));
-		EQUAL(rig.status.lost_records, lost);
-		EQUAL(rig.status.lost_bytes, (i + 1) * (RECORD + 1));
+		HAS(2 * (i + 1), lost, (i + 1) * (RECORD + 1));
 	}
 }
 
@@ -132,8 +137,7 @@ TEST(test_lost_units, "datagrams that are lost leave the area empty")
 		EQUAL(send(ends[1], memory, RIG_SEGMENT, 0), RIG_SEGMENT);
 		ENDS(0, CHARIO_RECORDER_LIMIT);
 	}
-	EQUAL(rig_look(), 0);
-	EQUAL(rig.status.lost_records, 4 * RIG_SLOTS);
+	HAS(0, 4 * RIG_SLOTS, 2 * RIG_SLOTS * RIG_SEGMENT);
 	CHECK(rig.status.segments <= 1);
 }
 
@@ -155,10 +159,7 @@ TEST(test_later_packets, "packets behind bytes of a pipe")
 	EQUAL(make_pipe(), 0);
 	EQUAL(give(0, 1), 0);
 	ENDS(0, CHARIO_RECORDER_LIMIT);
-	EQUAL(rig_look(), 0);
-	EQUAL(rig.status.records, 2);
-	EQUAL(rig.status.lost_records, 1);
-	EQUAL(rig.status.lost_bytes, RECORD + 1);
+	HAS(2, 1, RECORD + 1);
 }
 
 /* A look at a pipe that has no room is an error, and leaves nothing behind for the next one. */
@@ -190,9 +191,7 @@ TEST(test_end_of_datagrams, "datagrams end with the peer")
 	/* It reports that the socket has no peer, and shuts it down. */
 	EQUAL(shutdown(ends[0], SHUT_RD), -1);
 	ENDS(0, CHARIO_RECORDER_SOURCE);
-	EQUAL(rig_look(), 0);
-	EQUAL(rig.status.records, 5);
-	EQUAL(rig.status.lost_records, 1);
+	HAS(5, 1, 0);
 }
 
 /* A device refuses a read without room for a whole event. */
@@ -293,11 +292,8 @@ static int stop_at_durable(const struct chario_recorder *now, void *data)
 /* An empty datagram is lost and holds no room, so the record before it becomes durable. */
 TEST(test_empty_datagram, "an empty datagram delays no record")
 {
-	struct chario_stream_options timely = rig_small;
-
-	timely.flush_ns = 10000000;
 	EQUAL(rig_close(), 0);
-	EQUAL(rig_open(&timely), 0);
+	EQUAL(RIG_OPEN(.flush_ns = 10000000), 0);
 	EQUAL(make_sockets(SOCK_DGRAM), 0);
 	recorder.progress = stop_at_durable;
 	recorder.limit_ns = 5000000000;
@@ -310,15 +306,12 @@ TEST(test_empty_datagram, "an empty datagram delays no record")
 /* Losses are counted that an empty datagram reports, which is one itself, or none. */
 TEST(test_losses, "losses that no later datagram reports")
 {
-	const int least = 1;
 	char memory[RECORD];
 	uint64_t kept, lost = 0;
 
 	recorder.limit_ns = 50000000;
 	for (int is_reported = 0; is_reported < 2; is_reported++) {
-		EQUAL(make_udp(), 0);
-		EQUAL(setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
-		EQUAL(give(0, 50), 0);
+		EQUAL(make_small_udp() ?: give(0, 50), 0);
 		for (kept = 0; recv(ends[0], memory, RECORD, MSG_DONTWAIT) > 0; kept++)
 			;
 		CHECK(kept < 50);
@@ -335,11 +328,7 @@ TEST(test_losses, "losses that no later datagram reports")
 /* The count that a datagram brings is that of its arrival. */
 TEST(test_place_of_losses, "losses lie before the datagram that tells of them")
 {
-	const int least = 1;
-
-	EQUAL(make_udp(), 0);
-	EQUAL(setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
-	EQUAL(give(0, 50), 0);
+	EQUAL(make_small_udp() ?: give(0, 50), 0);
 	recorder.limit_bytes = RECORD;
 	ENDS(0, CHARIO_RECORDER_LIMIT);
 	EQUAL(give(50, 51), 0);
@@ -370,10 +359,8 @@ TEST(test_interrupted_wait, "losses lie behind datagrams that wait at a signal")
 {
 	const struct sigaction action = { .sa_handler = flood };
 	const struct itimerval soon = { .it_value.tv_usec = 10000 };
-	const int least = 1;
 
-	EQUAL(make_udp(), 0);
-	EQUAL(setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
+	EQUAL(make_small_udp(), 0);
 	recorder.flags = CHARIO_RECORDER_DRAIN;
 	recorder.progress = stop;
 	EQUAL(sigaction(SIGALRM, &action, NULL), 0);
@@ -419,10 +406,7 @@ TEST(test_abandon, "what waits is counted if a drain is ended")
 		EQUAL(give(0, 10), 0);
 		ENDS(STOPPED + 1, CHARIO_RECORDER_STOPPED);
 		EQUAL(recorder.gaps, 1);
-		EQUAL(rig_look(), 0);
-		EQUAL(rig.status.records, 2 * (i + 1));
-		EQUAL(rig.status.lost_records, 8 * (i + 1));
-		EQUAL(rig.status.lost_bytes, 8 * (i + 1) * RECORD);
+		HAS(2 * (i + 1), 8 * (i + 1), 8 * (i + 1) * RECORD);
 	}
 }
 

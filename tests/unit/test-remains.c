@@ -97,8 +97,17 @@ static struct log_disk *make_over_and_leave(uint64_t old_bytes)
 	return disk;
 }
 
+/* The disk of a test, which takes the place of the one before. */
+static struct log_disk *disk;
+
+static void use(struct log_disk *made)
+{
+	log_disk_destroy(disk);
+	disk = made;
+}
+
 /* 0 where a store opens and has an area, or why not. */
-static int find(struct log_disk *disk, int flags, const char *name)
+static int find(int flags, const char *name)
 {
 	struct chario_area_info info;
 	struct chario_store *store;
@@ -112,43 +121,37 @@ static int find(struct log_disk *disk, int flags, const char *name)
 }
 
 /* What a repair leaves of damage; -1 where it was found to be more than it is then. */
-static int repair(struct log_disk *disk, int found)
+static int repair(int found)
 {
-	struct rig_findings findings = { .quiet = true };
-
-	if (rig_check(disk, 0, &findings) != found)
-		return -1;
-	return rig_check(disk, CHARIO_CHECK_REPAIR, &findings);
+	return rig_check(disk, 0, NULL) == found ? rig_check(disk, CHARIO_CHECK_REPAIR, NULL) : -1;
 }
 
 /* Claim that the store opens, is not formatted unasked, and a repair puts so much damage right. */
-static void check_repair(struct log_disk *disk, const char *name, int damages)
+static void check_repair(const char *name, int damages)
 {
-	EQUAL(find(disk, O_RDONLY, name), 0);
-	EQUAL(find(disk, O_RDWR, name), 0);
+	EQUAL(find(O_RDONLY, name), 0);
+	EQUAL(find(O_RDWR, name), 0);
 	EQUAL(rig_format(disk, &layout), -EEXIST);
-	EQUAL(repair(disk, damages), 0);
-	EQUAL(find(disk, O_RDWR, name), 0);
-	EQUAL(repair(disk, 0), 0);
+	EQUAL(repair(damages), 0);
+	EQUAL(find(O_RDWR, name), 0);
+	EQUAL(repair(0), 0);
 }
 
 TEST(an_older_store_stays_dead, "an older, larger store stays dead")
 {
-	struct log_disk *disk = make_two(THIS);
-
+	use(make_two(THIS));
 	disk->image[100] ^= 1;
-	check_repair(disk, "living", 1);
-	log_disk_destroy(disk);
+	check_repair("living", 1);
 }
 
 /* Where it cannot be known which of two stores counts, nothing is written. */
-static void is_left_alone(struct log_disk *disk)
+static void is_left_alone(void)
 {
 	unsigned char *before = malloc(LARGE);
 
 	memcpy(before, disk->image, LARGE);
-	EQUAL(find(disk, O_RDONLY, "old"), -EUCLEAN);
-	EQUAL(repair(disk, 1), 1);
+	EQUAL(find(O_RDONLY, "old"), -EUCLEAN);
+	EQUAL(repair(1), 1);
 	EQUAL(memcmp(before, disk->image, LARGE), 0);
 	EQUAL(rig_format(disk, &layout), -EEXIST);
 	free(before);
@@ -158,22 +161,18 @@ static void is_left_alone(struct log_disk *disk)
 TEST(an_older_store_of_the_first_release_stays_dead,
      "an older, larger store of the first release stays dead")
 {
-	struct log_disk *disk = make_two(FIRST);
-
+	use(make_two(FIRST));
 	disk->image[100] ^= 1;
-	is_left_alone(disk);
-	log_disk_destroy(disk);
+	is_left_alone();
 }
 
 /* What damages the start takes the header, the note and all of the table of the living one. */
 TEST(a_longer_table_leaves_nothing, "a longer table leaves nothing behind")
 {
 	for (uint64_t alignment = BLOCK; alignment <= 64 << 10; alignment *= 16) {
-		struct log_disk *disk = make_over(SMALL, alignment);
-
+		use(make_over(SMALL, alignment));
 		memset(disk->image, 0, 3 * BLOCK);
-		check_repair(disk, "living", 2);
-		log_disk_destroy(disk);
+		check_repair("living", 2);
 	}
 }
 
@@ -181,13 +180,11 @@ TEST(a_longer_table_leaves_nothing, "a longer table leaves nothing behind")
 TEST(what_a_longer_table_leaves_stays_dead, "what a longer table has left stays dead")
 {
 	for (uint64_t bytes = SMALL; bytes <= LARGE; bytes += LARGE - SMALL) {
-		struct log_disk *disk = make_over_and_leave(bytes);
-
+		use(make_over_and_leave(bytes));
 		memset(disk->image, 0, 3 * BLOCK);
 		if (bytes < LARGE)
 			memset(disk->image + SMALL - (BLOCKS + 1) * BLOCK, 0, BLOCKS * BLOCK);
-		check_repair(disk, "living", 2);
-		log_disk_destroy(disk);
+		check_repair("living", 2);
 	}
 }
 
@@ -195,13 +192,11 @@ TEST(what_a_longer_table_leaves_stays_dead, "what a longer table has left stays 
 TEST(of_two_whole_stores_neither_counts, "of two stores that are whole neither counts")
 {
 	for (int headers = 1; headers >= 0; headers--) {
-		struct log_disk *disk = make_over_and_leave(SMALL);
-
+		use(make_over_and_leave(SMALL));
 		memset(disk->image, 0, 3 * BLOCK);
 		if (!headers)
 			memset(disk->image + LARGE - BLOCK, 0, BLOCK);
-		is_left_alone(disk);
-		log_disk_destroy(disk);
+		is_left_alone();
 	}
 }
 
@@ -210,105 +205,95 @@ TEST(headers_are_made_from_the_table, "headers are made from the table")
 {
 	for (enum release release = THIS; release <= FIRST; release++) {
 		for (size_t blocks = 1; blocks <= 3; blocks++) {
-			struct log_disk *disk = make_disk(SMALL, release, "there");
-
+			use(make_disk(SMALL, release, "there"));
 			memset(disk->image, 0x5a, blocks * BLOCK);
 			memset(disk->image + SMALL - BLOCK, 0x5a, BLOCK);
-			check_repair(disk, "there", blocks == 3 ? 3 : 2);
-			log_disk_destroy(disk);
+			check_repair("there", blocks == 3 ? 3 : 2);
 		}
 	}
 }
 
 TEST(headers_are_what_they_were, "headers that are made again are what they were")
 {
-	struct log_disk *disk = make_disk(SMALL, THIS, "there");
 	unsigned char before[BLOCK];
 
+	use(make_disk(SMALL, THIS, "there"));
 	memcpy(before, disk->image, BLOCK);
 	memset(disk->image, 0, BLOCK);
 	memset(disk->image + SMALL - BLOCK, 0, BLOCK);
-	EQUAL(repair(disk, 2), 0);
+	EQUAL(repair(2), 0);
 	EQUAL(memcmp(before, disk->image, BLOCK), 0);
 	EQUAL(memcmp(before, disk->image + SMALL - BLOCK, BLOCK), 0);
-	log_disk_destroy(disk);
 }
 
 /* What overwrites the start of a disk takes the first copy of the table as well. */
 TEST(the_second_copy_is_enough, "the second copy of the table is enough")
 {
 	for (enum release release = THIS; release <= FIRST; release++) {
-		struct log_disk *disk = make_disk(SMALL, release, "there");
-
+		use(make_disk(SMALL, release, "there"));
 		memset(disk->image, 0x5a, (2 + BLOCKS) * BLOCK);
 		memset(disk->image + SMALL - BLOCK, 0x5a, BLOCK);
-		check_repair(disk, "there", 2 + BLOCKS);
-		log_disk_destroy(disk);
+		check_repair("there", 2 + BLOCKS);
 	}
 }
 
 /* A GPT takes 34 sectors of 512 bytes at the start and 33 at the end: no pair of copies. */
 TEST(a_partition_table_takes_both_headers_only, "a partition table takes both headers only")
 {
-	struct log_disk *disk = make_disk(SMALL, THIS, "there");
-
+	use(make_disk(SMALL, THIS, "there"));
 	memset(disk->image, 0x5a, 34 << 9);
 	memset(disk->image + SMALL - (33 << 9), 0x5a, 33 << 9);
-	check_repair(disk, "there", 2 + 3 + 4);
-	log_disk_destroy(disk);
+	check_repair("there", 2 + 3 + 4);
 }
 
 /* Behind what is left of its second copy there is the end of another store, which is whole. */
 TEST(a_store_without_its_end_is_none, "a store whose end is another's is none")
 {
-	struct log_disk *disk = make_over_and_leave(LARGE);
-	struct store_table *table = (struct store_table *)(disk->image + 3 * BLOCK);
+	struct store_table *table;
 
+	use(make_over_and_leave(LARGE));
+	table = (struct store_table *)(disk->image + 3 * BLOCK);
 	table->head.number = 0;
 	chario_block_seal(table);
 	memmove(disk->image + 2 * BLOCK, table, BLOCK);
 	memset(disk->image, 0, 2 * BLOCK);
-	EQUAL(find(disk, O_RDONLY, "old"), -EUCLEAN);
-	EQUAL(repair(disk, 1), 1);
-	log_disk_destroy(disk);
+	EQUAL(find(O_RDONLY, "old"), -EUCLEAN);
+	EQUAL(repair(1), 1);
 }
 
 TEST(one_copy_alone_asks_for_force, "what is left of a store asks for force")
 {
-	struct log_disk *disk = make_disk(SMALL, THIS, "there");
-
+	use(make_disk(SMALL, THIS, "there"));
 	memset(disk->image, 0, 2 * BLOCK);
 	memset(disk->image + SMALL - (BLOCKS + 1) * BLOCK, 0, (BLOCKS + 1) * BLOCK);
-	EQUAL(find(disk, O_RDONLY, "there"), -EUCLEAN);
+	EQUAL(find(O_RDONLY, "there"), -EUCLEAN);
 	EQUAL(rig_format(disk, &layout), -EEXIST);
 	EQUAL(rig_format(disk, &replace), 0);
-	EQUAL(find(disk, O_RDWR, "there"), -ENOENT);
-	log_disk_destroy(disk);
+	EQUAL(find(O_RDWR, "there"), -ENOENT);
 }
 
 /* An area may hold a store of its own, and a table may have ended there once. */
 TEST(tables_elsewhere_are_none, "blocks of a table in other places are none")
 {
-	struct log_disk *disk = make_disk(SMALL, THIS, "there");
 	struct log_disk *other = make_disk(SMALL, THIS, "inside");
 
+	use(make_disk(SMALL, THIS, "there"));
 	memset(disk->image, 0, (2 + BLOCKS) * BLOCK);
 	memset(disk->image + SMALL - (BLOCKS + 1) * BLOCK, 0, (BLOCKS + 1) * BLOCK);
 	memcpy(disk->image + (SMALL >> 1), other->image, SMALL >> 2);
 	memcpy(disk->image + 7 * BLOCK, other->image + 2 * BLOCK, BLOCKS * BLOCK);
-	EQUAL(find(disk, O_RDONLY, "inside"), -ENOMEDIUM);
+	EQUAL(find(O_RDONLY, "inside"), -ENOMEDIUM);
 	EQUAL(rig_format(disk, &layout), 0);
 	log_disk_destroy(other);
-	log_disk_destroy(disk);
 }
 
 /* As the first release has made it: with more changes noted, and no log. */
-static struct log_disk *make_first(void)
+static void use_first(void)
 {
-	struct log_disk *disk = make_disk(SMALL, FIRST, "area-0");
 	struct chario_store *store;
 	char name[16];
 
+	use(make_disk(SMALL, FIRST, "area-0"));
 	for (size_t copy = 0; copy < 2; copy++)
 		((struct store_header *)(disk->image + copy * (SMALL - BLOCK)))->read_features = 0;
 	memset(disk->image + BLOCK + sizeof(struct store_head), 0,
@@ -323,10 +308,9 @@ static struct log_disk *make_first(void)
 			abort();
 	}
 	chario_store_close(store);
-	return disk;
 }
 
-static int upgrade(struct log_disk *disk)
+static int upgrade(void)
 {
 	struct chario_device *device = log_disk_open(disk, O_RDWR);
 	int err = chario_store_upgrade_device(device);
@@ -338,9 +322,9 @@ static int upgrade(struct log_disk *disk)
 /* In one block both can change at once, in two they cannot: then nothing has happened. */
 TEST(stores_of_the_first_release_are_changed, "stores of the first release are changed")
 {
-	struct log_disk *disk = make_first();
 	struct chario_store *store;
 
+	use_first();
 	EQUAL(rig_open(disk, O_RDWR, &store), 0);
 	EQUAL(chario_store_replace(store, "area-1", "area-2"), 0);
 	EQUAL(chario_store_exchange(store, "area-12", "area-13"), 0);
@@ -352,55 +336,51 @@ TEST(stores_of_the_first_release_are_changed, "stores of the first release are c
 	EQUAL(chario_store_set_attributes(store, "area-0", "key=value\0"), -EOPNOTSUPP);
 	EQUAL(chario_store_create(store, "more", 1, 0), 0);
 	chario_store_close(store);
-	EQUAL(repair(disk, 0), 0);
+	EQUAL(repair(0), 0);
 	EQUAL(((struct store_header *)disk->image)->read_features, 0);
-	log_disk_destroy(disk);
 }
 
 TEST(stores_of_the_first_release_are_upgraded, "stores of the first release are upgraded")
 {
-	struct log_disk *disk = make_first();
 	struct chario_store *store;
 
+	use_first();
 	EQUAL(rig_open(disk, O_RDWR, &store), 0);
-	EQUAL(upgrade(disk), -EBUSY);
+	EQUAL(upgrade(), -EBUSY);
 	chario_store_close(store);
-	EQUAL(upgrade(disk), 0);
-	EQUAL(upgrade(disk), 0);
-	EQUAL(repair(disk, 0), 0);
+	EQUAL(upgrade(), 0);
+	EQUAL(upgrade(), 0);
+	EQUAL(repair(0), 0);
 	EQUAL(rig_open(disk, O_RDWR, &store), 0);
 	EQUAL(chario_store_set_attributes(store, "area-0", "key=value\0"), 0);
 	EQUAL(chario_store_replace(store, "area-12", "area-0"), 0);
 	EQUAL(rig_count_areas(store), 14);
 	chario_store_close(store);
-	EQUAL(repair(disk, 0), 0);
-	log_disk_destroy(disk);
+	EQUAL(repair(0), 0);
 }
 
 /* A header that is made again from the table says so as well. */
 TEST(an_upgrade_outlives_the_headers, "an upgrade outlives the headers")
 {
-	struct log_disk *disk = make_first();
-	const struct store_header *header = (const struct store_header *)disk->image;
-
-	EQUAL(upgrade(disk), 0);
+	use_first();
+	EQUAL(upgrade(), 0);
 	memset(disk->image, 0x5a, BLOCK);
 	memset(disk->image + SMALL - BLOCK, 0x5a, BLOCK);
-	EQUAL(repair(disk, 2), 0);
-	EQUAL(header->read_features, STORE_FEATURE_LOG);
-	log_disk_destroy(disk);
+	EQUAL(repair(2), 0);
+	EQUAL(((struct store_header *)disk->image)->read_features, STORE_FEATURE_LOG);
 }
 
 /* An upgrade was cut between its headers, the store went on in the old format, and a change died. */
 TEST(an_old_note_is_no_log, "an old note is no log")
 {
-	struct log_disk *disk = make_first();
-	struct store_changes *note = (struct store_changes *)(disk->image + BLOCK);
+	struct store_changes *note;
 	unsigned char header[BLOCK];
 	struct chario_store *store;
 
+	use_first();
+	note = (struct store_changes *)(disk->image + BLOCK);
 	memcpy(header, disk->image, BLOCK);
-	EQUAL(upgrade(disk), 0);
+	EQUAL(upgrade(), 0);
 	memcpy(disk->image, header, BLOCK);
 	EQUAL(rig_open(disk, O_RDWR, &store), 0);
 	EQUAL(chario_store_rename(store, "area-12", "renamed"), 0);
@@ -411,10 +391,9 @@ TEST(an_old_note_is_no_log, "an old note is no log")
 	note->head.sequence = 2 * 192 + 1;
 	chario_block_seal(note);
 	memset(disk->image, 0, BLOCK);
-	EQUAL(find(disk, O_RDONLY, "area-0"), 0);
-	EQUAL(repair(disk, 1), 0);
-	EQUAL(find(disk, O_RDWR, "area-0"), 0);
-	log_disk_destroy(disk);
+	EQUAL(find(O_RDONLY, "area-0"), 0);
+	EQUAL(repair(1), 0);
+	EQUAL(find(O_RDWR, "area-0"), 0);
 }
 
-TEST_MAIN(tap_nothing, tap_nothing)
+TEST_MAIN_WITH(tap_nothing(), use(NULL))

@@ -11,28 +11,28 @@
 /* Segments that may be written and not durable. */
 #define WINDOW (RIG_SLOTS / 8)
 
-static const struct chario_stream_options *ring(unsigned int flags)
+static int open_ring(unsigned int flags)
 {
-	static struct chario_stream_options options;
+	return RIG_OPEN(.flags = CHARIO_STREAM_RING | CHARIO_STREAM_NO_CRC | flags,
+			.durability = CHARIO_DURABILITY_FLUSH);
+}
 
-	options = rig_small;
-	options.flags = CHARIO_STREAM_RING | CHARIO_STREAM_NO_CRC | flags;
-	options.durability = CHARIO_DURABILITY_FLUSH;
-	return &options;
+/* Record a part, and end it. */
+static int record(unsigned int flags, uint64_t from, uint64_t to)
+{
+	return open_ring(flags) ?: rig_record(from, to, RECORD_BYTES) ?: rig_close();
 }
 
 /* Go on with the recording, and end it. */
 static int append(uint64_t from, uint64_t to)
 {
-	int err = rig_open(ring(CHARIO_STREAM_APPEND)) ?: rig_record(from, to, RECORD_BYTES);
-
-	return err ?: rig_close();
+	return record(CHARIO_STREAM_APPEND, from, to);
 }
 
 /* The same, but the power is cut when all is durable. */
 static int append_and_cut(unsigned int flags, uint64_t from, uint64_t to)
 {
-	int err = rig_open(ring(flags)) ?: rig_record(from, to, RECORD_BYTES) ?: rig_wait();
+	int err = open_ring(flags) ?: rig_record(from, to, RECORD_BYTES) ?: rig_wait();
 
 	return rig_cut() ?: err;
 }
@@ -56,9 +56,7 @@ static uint64_t oldest(uint64_t end)
 /* Where all parts were closed, what has not been overwritten is there. */
 TEST(test_clean_append, "a ring that was closed each time is whole")
 {
-	EQUAL(rig_open(ring(0)), 0);
-	EQUAL(rig_record(0, 30, RECORD_BYTES), 0);
-	EQUAL(rig_close(), 0);
+	EQUAL(record(0, 0, 30), 0);
 	EQUAL(oldest(30), 0);
 	EQUAL(append(30, 40), 0);
 	EQUAL(oldest(40), 42 - RIG_SLOTS);
@@ -140,10 +138,8 @@ TEST(test_append_that_is_cut, "what an append has begun to overwrite is left out
 	uint64_t slot = lab_area_offset(rig.store) + (41 - RIG_SLOTS) * RIG_SEGMENT;
 	struct chario_stream_room room;
 
-	EQUAL(rig_open(ring(0)), 0);
-	EQUAL(rig_record(0, 40, RECORD_BYTES), 0);
-	EQUAL(rig_close(), 0);
-	EQUAL(rig_open(ring(CHARIO_STREAM_APPEND)), 0);
+	EQUAL(record(0, 0, 40), 0);
+	EQUAL(open_ring(CHARIO_STREAM_APPEND), 0);
 	log_disk_record(rig.disk);
 	log_disk_hold(rig.disk, slot, slot + 4096);
 	EQUAL(rig_get(RECORD_BYTES, &room), 0);
@@ -175,7 +171,7 @@ TEST(test_losses, "what was lost in earlier laps is known")
 {
 	uint64_t lost, missing;
 
-	EQUAL(rig_open(ring(0)), 0);
+	EQUAL(open_ring(0), 0);
 	EQUAL(rig_record(0, 5, RECORD_BYTES), 0);
 	EQUAL(chario_stream_lose(rig.stream, 1000, 1), 0);
 	EQUAL(rig_record(1005, 1025, RECORD_BYTES), 0);
@@ -212,16 +208,12 @@ static void damage_one(uint64_t from, uint64_t to, uint64_t segment)
 /* What the ring overwrites while it is read is not damaged. */
 TEST(test_live, "damage of a ring is known while it is recorded to")
 {
-	struct chario_stream_options options = *ring(0);
-
-	options.flags = CHARIO_STREAM_RING;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_RING, .durability = CHARIO_DURABILITY_FLUSH), 0);
 	damage_one(0, 20, 5);
 	EQUAL(rig_open_reader(), 0);
 	EQUAL(damaged(), 1);
 	EQUAL(rig_open_reader(), 0);
-	for (uint64_t i = 0; i < 3; i++)
-		CHECK(rig_is_next(i));
+	CHECK(rig_are_next(0, 3));
 	damage_one(20, 60, 45);
 	EQUAL(damaged(), 1);
 }
@@ -242,11 +234,10 @@ TEST(test_live_part, "damage of an earlier part is passed over at once")
 	for (uint64_t i = 0; i < 2; i++) {
 		EQUAL(append_and_cut(0, 0, 20), 0);
 		EQUAL(i ? append(20, 21) : 0, 0);
-		EQUAL(rig_open(ring(CHARIO_STREAM_APPEND)), 0);
+		EQUAL(open_ring(CHARIO_STREAM_APPEND), 0);
 		damage_one(20 + i, 21 + i, 18);
 		EQUAL(rig_open_reader(), 0);
-		for (uint64_t j = 0; j < 18; j++)
-			CHECK(rig_is_next(j));
+		CHECK(rig_are_next(0, 18));
 		EQUAL(rig_next(), 0);
 		EQUAL(rig.record.missing, 1);
 		rig_close_reader();

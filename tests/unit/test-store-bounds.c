@@ -240,7 +240,6 @@ static int64_t defrag_with_hole(size_t hole, struct seen *seen)
 {
 	const char *const names[] = { "gap", "long", "hole", "x" };
 	const size_t bytes[] = { BLOCK, 128 * KIB, hole, 16 * KIB };
-	struct rig_findings findings;
 	struct chario_store_info info;
 	uint64_t before;
 	int err = 0;
@@ -253,7 +252,7 @@ static int64_t defrag_with_hole(size_t hole, struct seen *seen)
 	before = disk->nr_writes;
 	*seen = (struct seen){ 0 };
 	err = err ?: chario_store_defrag(store, see, seen);
-	if (err || !rig_is_clean(disk, &findings) || !holds("long", 'l', bytes[1]) ||
+	if (err || !rig_is_clean(disk) || !holds("long", 'l', bytes[1]) ||
 	    !holds("x", 'x', bytes[3]))
 		return -1;
 	err = chario_store_get_info(store, &info, sizeof(info));

@@ -73,22 +73,18 @@ static bool is_harmless(uint64_t offset)
 
 static bool is_found(uint64_t offset)
 {
-	struct rig_findings findings = { .quiet = true };
-	int left = rig_check(wreck.disk, 0, &findings);
+	int left = wreck_check(0);
 
 	if (is_harmless(offset))
-		return left == 0 && findings.notes == 0;
-	return findings.last.offset == offset &&
-	       (is_note(offset) ? left == 0 && findings.notes == 1 : left == 1);
+		return left == 0 && wreck.findings.notes == 0;
+	return wreck.findings.last.offset == offset &&
+	       (is_note(offset) ? left == 0 && wreck.findings.notes == 1 : left == 1);
 }
 
 /* It is put right, which shows when the other copy is damaged then. */
 static bool is_repaired(uint64_t offset)
 {
-	struct rig_findings findings = { .quiet = true };
-
-	if (rig_check(wreck.disk, CHARIO_CHECK_REPAIR, &findings) ||
-	    rig_check(wreck.disk, 0, &findings))
+	if (wreck_check(CHARIO_CHECK_REPAIR) || wreck_check(0))
 		return false;
 	if (is_note(offset))
 		return true;
@@ -132,8 +128,6 @@ TEST(both_copies_cost_one_block, "both copies of a block cost its areas only")
 {
 	static const int left[] = { WRECK_AREAS - 10, WRECK_AREAS - 10, WRECK_AREAS - 5,
 				    WRECK_AREAS };
-	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
-	struct rig_findings findings = { .quiet = true };
 
 	for (size_t i = 0; i < 4; i++) {
 		uint64_t offset = wreck_offset(2 + i);
@@ -141,16 +135,14 @@ TEST(both_copies_cost_one_block, "both copies of a block cost its areas only")
 		wreck_mend();
 		scribble(wreck.disk->image + offset, BLOCK);
 		scribble(wreck.disk->image + wreck_other_copy(offset), BLOCK);
-		EQUAL(rig_check(wreck.disk, 0, &findings), 1);
-		EQUAL(findings.last.damage, CHARIO_DAMAGE_BLOCKS);
-		EQUAL(findings.last.severity, CHARIO_SEVERITY_LOSS);
-		EQUAL(findings.last.block, i);
+		WRECK_FINDS(0, 1, CHARIO_DAMAGE_BLOCKS, CHARIO_SEVERITY_LOSS);
+		EQUAL(wreck.findings.last.block, i);
 		EQUAL(wreck_count_areas(O_RDONLY), left[i]);
 		EQUAL(wreck_count_areas(O_RDWR), -EUCLEAN);
-		EQUAL(rig_check(wreck.disk, CHARIO_CHECK_REPAIR, &findings), 1);
+		EQUAL(wreck_check(CHARIO_CHECK_REPAIR), 1);
 		EQUAL(wreck_count_areas(O_RDONLY), left[i]);
-		EQUAL(rig_check(wreck.disk, both, &findings), 0);
-		EQUAL(rig_check(wreck.disk, 0, &findings), 0);
+		EQUAL(wreck_check(WRECK_FORGET), 0);
+		EQUAL(wreck_check(0), 0);
 		EQUAL(wreck_count_areas(O_RDWR), left[i]);
 	}
 }
@@ -171,10 +163,8 @@ static void leave_log(void)
 /* The log is finished when what it is about can be written: what it says outlives its block. */
 TEST(a_log_outlives_a_lost_block, "the log of a change outlives a block that is lost")
 {
-	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
 	const struct store_head *note =
 		(const struct store_head *)(wreck.disk->image + wreck_offset(1));
-	struct rig_findings findings = { .quiet = true };
 
 	for (size_t i = 0; i < 2; i++) {
 		uint64_t offset = wreck_offset(2 + i);
@@ -182,12 +172,12 @@ TEST(a_log_outlives_a_lost_block, "the log of a change outlives a block that is 
 		leave_log();
 		scribble(wreck.disk->image + offset, BLOCK);
 		scribble(wreck.disk->image + wreck_other_copy(offset), BLOCK);
-		EQUAL(rig_check(wreck.disk, 0, &findings), 1);
-		EQUAL(rig_check(wreck.disk, CHARIO_CHECK_REPAIR, &findings), 1);
+		EQUAL(wreck_check(0), 1);
+		EQUAL(wreck_check(CHARIO_CHECK_REPAIR), 1);
 		EQUAL(note->sequence % 2, 1);
-		EQUAL(rig_check(wreck.disk, both, &findings), 0);
+		EQUAL(wreck_check(WRECK_FORGET), 0);
 		EQUAL(note->sequence % 2, 0);
-		EQUAL(rig_check(wreck.disk, 0, &findings), 0);
+		EQUAL(wreck_check(0), 0);
 		/* Of block 0 "area-13" is left, or all ten; of the others nine and five, or five. */
 		EQUAL(wreck_count_areas(O_RDWR), 15);
 	}
@@ -196,8 +186,6 @@ TEST(a_log_outlives_a_lost_block, "the log of a change outlives a block that is 
 /* A block of which nothing is damaged keeps its areas, whatever stands before it. */
 static void check_gap(unsigned int flags)
 {
-	struct rig_findings findings = { .quiet = true };
-
 	wreck_mend();
 	for (size_t copy = 0; copy < 2; copy++) {
 		uint64_t offset = wreck_offset(2 + copy * WRECK_BLOCKS);
@@ -206,13 +194,11 @@ static void check_gap(unsigned int flags)
 	}
 	exercise_seal(wreck.disk->image, WRECK_BYTES);
 	EQUAL(wreck_count_areas(O_RDONLY), STORE_ENTRIES);
-	EQUAL(rig_check(wreck.disk, 0, &findings), 2);
-	EQUAL(findings.last.damage, CHARIO_DAMAGE_GAP);
-	EQUAL(findings.last.severity, CHARIO_SEVERITY_REPAIRABLE);
-	EQUAL(findings.last.block, 2);
-	EQUAL(rig_check(wreck.disk, flags, &findings), 0);
-	EQUAL(findings.repaired, 1);
-	EQUAL(rig_check(wreck.disk, 0, &findings), 0);
+	WRECK_FINDS(0, 2, CHARIO_DAMAGE_GAP, CHARIO_SEVERITY_REPAIRABLE);
+	EQUAL(wreck.findings.last.block, 2);
+	EQUAL(wreck_check(flags), 0);
+	EQUAL(wreck.findings.repaired, 1);
+	EQUAL(wreck_check(0), 0);
 	EQUAL(wreck_count_areas(O_RDWR), WRECK_AREAS);
 }
 
@@ -225,25 +211,20 @@ TEST(a_gap_costs_nothing, "a block that counts as never used costs nothing")
 /* Of two good copies that differ, the one that all readers take is kept. */
 TEST(copies_that_differ_cost_no_more, "two good copies that differ cost no more")
 {
-	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
-	struct rig_findings findings = { .quiet = true };
 	struct store_table *second =
 		(struct store_table *)(wreck.disk->image + wreck_offset(2 + WRECK_BLOCKS));
 
 	wreck_mend();
 	memset(&second->entries[1], 0, sizeof(second->entries[1]));
 	exercise_seal(wreck.disk->image, WRECK_BYTES);
-	EQUAL(rig_check(wreck.disk, CHARIO_CHECK_REPAIR, &findings), 1);
-	EQUAL(findings.last.damage, CHARIO_DAMAGE_BLOCKS);
-	EQUAL(rig_check(wreck.disk, both, &findings), 0);
-	EQUAL(rig_check(wreck.disk, 0, &findings), 0);
+	WRECK_FINDS(CHARIO_CHECK_REPAIR, 1, CHARIO_DAMAGE_BLOCKS, CHARIO_SEVERITY_LOSS);
+	EQUAL(wreck_check(WRECK_FORGET), 0);
+	EQUAL(wreck_check(0), 0);
 	EQUAL(wreck_count_areas(O_RDWR), WRECK_AREAS);
 }
 
 TEST(both_headers_are_named, "damage of both headers is named")
 {
-	struct rig_findings findings = { .quiet = true };
-
 	wreck_mend();
 	wreck.disk->image[100] ^= 1;
 	wreck.disk->image[WRECK_BYTES - BLOCK + 100] ^= 1;
@@ -251,8 +232,7 @@ TEST(both_headers_are_named, "damage of both headers is named")
 	for (size_t i = 0; i < WRECK_BLOCKS; i++)
 		wreck.disk->image[wreck_offset(2 + WRECK_BLOCKS + i) + 100] ^= 1;
 	EQUAL(wreck_count_areas(O_RDONLY), -EUCLEAN);
-	EQUAL(rig_check(wreck.disk, CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET, &findings), 1);
-	EQUAL(findings.last.damage, CHARIO_DAMAGE_HEADERS);
+	WRECK_FINDS(WRECK_FORGET, 1, CHARIO_DAMAGE_HEADERS, CHARIO_SEVERITY_LOSS);
 	EQUAL(rig_format(wreck.disk, &wreck_layout), -EEXIST);
 }
 
@@ -272,19 +252,14 @@ static void make_both_bad(uint64_t offset)
 /* As damage of both copies: what else there is can be read. */
 TEST(both_copies_unread_cost_one_block, "blocks that cannot be read cost their areas only")
 {
-	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
-	struct rig_findings findings = { .quiet = true };
-
 	for (size_t i = 0; i < 2; i++) {
 		wreck_mend();
 		make_both_bad(wreck_offset(2 + i));
 		wreck.disk->faults.error = i ? -ENODATA : -EIO;
 		EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS - 10);
 		EQUAL(wreck_count_areas(O_RDWR), -EUCLEAN);
-		EQUAL(rig_check(wreck.disk, 0, &findings), 1);
-		EQUAL(findings.last.damage, CHARIO_DAMAGE_BLOCKS);
-		EQUAL(findings.last.severity, CHARIO_SEVERITY_LOSS);
-		EQUAL(rig_check(wreck.disk, both, &findings), 0);
+		WRECK_FINDS(0, 1, CHARIO_DAMAGE_BLOCKS, CHARIO_SEVERITY_LOSS);
+		EQUAL(wreck_check(WRECK_FORGET), 0);
 		EQUAL(wreck_count_areas(O_RDWR), WRECK_AREAS - 10);
 	}
 }
@@ -328,8 +303,6 @@ TEST(open_stores_bear_what_is_unread, "a store that is open bears blocks that ca
 /* What the first header is that cannot be read, the second one says, or the table. */
 TEST(unread_headers_are_no_empty_disk, "headers that cannot be read are no empty disk")
 {
-	struct rig_findings findings = { .quiet = true };
-
 	wreck_mend();
 	make_bad(0, 0);
 	EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS);
@@ -337,17 +310,15 @@ TEST(unread_headers_are_no_empty_disk, "headers that cannot be read are no empty
 	EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS);
 	make_bad(1, WRECK_BYTES - BLOCK);
 	EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS);
-	EQUAL(rig_check(wreck.disk, 0, &findings), 2);
-	EQUAL(findings.last.damage, CHARIO_DAMAGE_HEADER);
+	WRECK_FINDS(0, 2, CHARIO_DAMAGE_HEADER, CHARIO_SEVERITY_REPAIRABLE);
 	for (size_t i = 1; i < WRECK_METADATA; i++)
 		memset(wreck.disk->image + wreck_offset(i), 0, BLOCK);
 	EQUAL(wreck_count_areas(O_RDONLY), -EIO);
-	EQUAL(rig_check(wreck.disk, 0, &findings), 1);
-	EQUAL(findings.last.damage, CHARIO_DAMAGE_HEADERS);
+	WRECK_FINDS(0, 1, CHARIO_DAMAGE_HEADERS, CHARIO_SEVERITY_LOSS);
 	log_disk_heal(wreck.disk);
 	memset(wreck.disk->image, 0, BLOCK);
 	EQUAL(wreck_count_areas(O_RDONLY), -ENOMEDIUM);
-	EQUAL(rig_check(wreck.disk, 0, &findings), -ENOMEDIUM);
+	EQUAL(wreck_check(0), -ENOMEDIUM);
 }
 
 /* What a block device gives for a bad place means another thing here. */

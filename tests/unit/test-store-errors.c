@@ -7,10 +7,9 @@
  */
 #include <inttypes.h>
 
-#include "log-device.h"
 #include "store/inner.h"
 #include "store-model.h"
-#include "store-rig.h"
+#include "own-store.h"
 #include "tap.h"
 
 #define DISK_BYTES (512U << 10)
@@ -19,21 +18,13 @@
 
 static uint64_t seed;
 
-static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 20 };
+/* What a script has made of a store: before the change that failed, and after it. */
+static struct model before, after;
 
-/**
- * struct trial - a script on a disk of which one transfer fails
- * @disk: the disk
- * @store: on it
- * @before: the model before the change that failed
- * @model: and after it
- */
-struct trial {
-	struct log_disk *disk;
-	struct chario_store *store;
-	struct model before;
-	struct model model;
-};
+static void begin(void)
+{
+	make_own_store(DISK_BYTES, 512, 20);
+}
 
 /* How a disk fails. */
 enum failure {
@@ -47,7 +38,7 @@ enum failure {
 	ANY_AT_TIMES,
 };
 
-static void arm(struct log_disk *disk, enum failure failure, int64_t number)
+static void arm(enum failure failure, int64_t number)
 {
 	bool reads = failure == READ_ONCE || failure == READ_FOR_EVER;
 	bool for_ever = failure == WRITE_FOR_EVER || failure == READ_FOR_EVER;
@@ -68,63 +59,54 @@ static void arm(struct log_disk *disk, enum failure failure, int64_t number)
 }
 
 /* Whether the failure is still to come. */
-static bool is_armed(const struct log_disk *disk)
+static bool is_armed(void)
 {
 	return disk->faults.read.times || disk->faults.write.times;
 }
 
 /* Run the script until a change fails or it ends: 0, -EIO, or what is wrong. */
-static int run(struct trial *trial, uint64_t *random)
+static int run(uint64_t *random)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < CHANGES && !err; i++) {
-		trial->before = trial->model;
-		err = model_change(&trial->model, trial->store, random);
+		before = after;
+		err = model_change(&after, store, random);
 	}
 	return err;
 }
 
 /* The disk works again: who had the store open, and who opens it, see the same. */
-static bool recovers(struct trial *trial)
+static bool recovers(void)
 {
-	struct model_step step = { &trial->before, &trial->model };
-	struct rig_findings findings;
+	struct model_step step = { &before, &after };
 	struct chario_store *other;
 	bool fine;
 
-	log_disk_heal(trial->disk);
-	if (!rig_is_clean(trial->disk, &findings) || rig_open(trial->disk, O_RDWR, &other))
+	log_disk_heal(disk);
+	if (!rig_is_clean(disk) || rig_open(disk, O_RDWR, &other))
 		return false;
-	fine = model_holds(&step, trial->store) && model_holds(&step, other);
-	fine = fine && !rig_change(trial->store) && !rig_change(other);
-	fine = fine && !chario_store_defrag(trial->store, NULL, NULL);
-	fine = fine && model_holds(&step, trial->store) && model_holds(&step, other);
+	fine = model_holds(&step, store) && model_holds(&step, other);
+	fine = fine && !rig_change(store) && !rig_change(other);
+	fine = fine && !chario_store_defrag(store, NULL, NULL);
+	fine = fine && model_holds(&step, store) && model_holds(&step, other);
 	chario_store_close(other);
-	fine = fine && rig_is_clean(trial->disk, &findings) && !findings.notes;
-	return fine;
+	return fine && rig_is_finished(disk);
 }
 
 /* Returns 1 where the failure came too late to be met, else 0 or -EPROTO. */
 static int try_failure(enum failure failure, int64_t number)
 {
-	static struct trial trial;
 	uint64_t random = seed;
 	int err;
 
-	memset(&trial.model, 0, sizeof(trial.model));
-	trial.disk = log_disk_create(DISK_BYTES, 512);
-	err = rig_format(trial.disk, &layout) ?: rig_open(trial.disk, O_RDWR, &trial.store);
-	if (!err) {
-		arm(trial.disk, failure, number);
-		err = run(&trial, &random);
-		if (!err)
-			err = is_armed(trial.disk);
-		if (err != -EPROTO && !recovers(&trial))
-			err = -EPROTO;
-		chario_store_close(trial.store);
-	}
-	log_disk_destroy(trial.disk);
+	memset(&after, 0, sizeof(after));
+	begin();
+	arm(failure, number);
+	err = run(&random) ?: is_armed();
+	if (err != -EPROTO && !recovers())
+		err = -EPROTO;
+	drop_own_store();
 	return err == -EIO ? 0 : err;
 }
 
@@ -158,7 +140,7 @@ SWEEP(READ_FOR_EVER, "all reads fail from one on")
 
 /* what has failed has not been done */
 
-static int change_once(struct chario_store *store, unsigned int which)
+static int change_once(unsigned int which)
 {
 	switch (which) {
 	case 0:
@@ -172,13 +154,13 @@ static int change_once(struct chario_store *store, unsigned int which)
 	}
 }
 
-/* Whether a store is as it was before any change. */
-static bool is_as_before(struct chario_store *store)
+/* Whether a store is for somebody as it was before any change. */
+static bool is_as_before(struct chario_store *seen)
 {
-	return rig_count_areas(store) == 3 && rig_info(store, "there").bytes == 8192;
+	return rig_count_areas(seen) == 3 && rig_info(seen, "there").bytes == 8192;
 }
 
-static int make_three(struct chario_store *store)
+static int make_three(void)
 {
 	return chario_store_create(store, "one", 4096, 0)         ?:
 		       chario_store_create(store, "two", 4096, 0) ?:
@@ -188,22 +170,21 @@ static int make_three(struct chario_store *store)
 /* One change of which a write fails: 1 where none did, else 0 or -EPROTO. */
 static int fail_once(unsigned int which, enum log_reach reach, int64_t number)
 {
-	struct rig_findings findings;
-	struct chario_store *store, *other = NULL;
-	struct log_disk *disk = rig_begin(DISK_BYTES, 512, &layout, &store);
-	bool failed, fine = !make_three(store);
+	struct chario_store *other = NULL;
+	bool failed, fine;
 
+	begin();
+	fine = !make_three();
 	disk->faults.write = (struct log_fault){ (uint64_t)number, 1 };
 	disk->faults.reach = reach;
-	failed = change_once(store, which);
+	failed = change_once(which);
 	fine = fine && (!failed || !disk->faults.write.times);
 	number = disk->faults.write.times ? 1 : 0;
 	log_disk_heal(disk);
-	fine = fine && rig_is_clean(disk, &findings) && !rig_open(disk, O_RDWR, &other);
+	fine = fine && rig_is_clean(disk) && !rig_open(disk, O_RDWR, &other);
 	fine = fine && is_as_before(store) == failed && is_as_before(other) == failed;
 	chario_store_close(other);
-	chario_store_close(store);
-	log_disk_destroy(disk);
+	drop_own_store();
 	return fine ? (int)number : -EPROTO;
 }
 
@@ -232,30 +213,23 @@ TEST(any_fail_at_times, "one transfer in some fails")
 	CHECK(ret != -EPROTO);
 }
 
-/**
- * struct spoiler - what happens after the first step of a move
- * @disk: to which it happens
- * @number: reads from there until one fails
+/*
+ * After the first step of a move, damage the note of changes, so that the table is read anew, and
+ * let that fail after so many reads.
  */
-struct spoiler {
-	struct log_disk *disk;
-	uint64_t number;
-};
-
-/* Damage the note of changes, so that the table is read anew, and let that fail. */
 static int spoil(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
-	struct spoiler *spoiler = data;
+	const uint64_t *number = data;
 
 	if (done_bytes > 4096)
 		return 0;
-	spoiler->disk->image[4096 + 100] ^= 0xff;
-	spoiler->disk->faults.read = (struct log_fault){ spoiler->number, 1 };
+	disk->image[4096 + 100] ^= 0xff;
+	disk->faults.read = (struct log_fault){ *number, 1 };
 	return 0;
 }
 
 /* An area of 32 KiB that has to slide by 4 KiB. */
-static int make_slide(struct chario_store *store)
+static int make_slide(void)
 {
 	return chario_store_create(store, "gap", 4096, 0)             ?:
 		       chario_store_create(store, "slides", 32768, 0) ?:
@@ -264,17 +238,14 @@ static int make_slide(struct chario_store *store)
 
 static int slide_without_table(uint64_t number)
 {
-	struct chario_store *store;
-	struct log_disk *disk = rig_begin(DISK_BYTES, 512, &layout, &store);
-	struct spoiler spoiler = { disk, number };
-	struct rig_findings findings;
-	int err = make_slide(store) ?: chario_store_defrag(store, spoil, &spoiler);
+	int err;
 
+	begin();
+	err = make_slide() ?: chario_store_defrag(store, spoil, &number);
 	log_disk_heal(disk);
-	if (chario_store_defrag(store, NULL, NULL) || !rig_is_clean(disk, &findings))
+	if (chario_store_defrag(store, NULL, NULL) || !rig_is_clean(disk))
 		err = -EPROTO;
-	chario_store_close(store);
-	log_disk_destroy(disk);
+	drop_own_store();
 	return err;
 }
 
@@ -293,7 +264,7 @@ TEST(table_is_lost_in_a_move, "the table cannot be read again in the middle of a
 #define IN_SECOND_BLOCK "area-10"
 
 /* A writer of the first block is killed when it has written the note and one of the copies. */
-static int die_in_mid_change(struct log_disk *disk, struct chario_store *store)
+static int die_in_mid_change(void)
 {
 	int err;
 
@@ -308,7 +279,7 @@ static int die_in_mid_change(struct log_disk *disk, struct chario_store *store)
  * Fail what mends in the next change: its first write, in each way, or one of the reads
  * that follow those of the note, of both copies, and of the note again.
  */
-static void fail_mending(struct log_disk *disk, unsigned int failure)
+static void fail_mending(unsigned int failure)
 {
 	if (failure > LOG_REACH_ALL) {
 		disk->faults.read = (struct log_fault){ failure + 1, LOG_FOR_EVER };
@@ -321,21 +292,17 @@ static void fail_mending(struct log_disk *disk, unsigned int failure)
 /* The next change is of the other block: its note would replace the one that asks for mending. */
 static void try_mending(unsigned int failure)
 {
-	struct rig_findings findings;
-	struct chario_store *store;
-	struct log_disk *disk = rig_begin(DISK_BYTES, 512, &layout, &store);
-
+	begin();
 	EQUAL(rig_create_areas(store, STORE_ENTRIES + 1, 4096), 0);
-	EQUAL(die_in_mid_change(disk, store), -EIO);
+	EQUAL(die_in_mid_change(), -EIO);
 	EQUAL(rig_open(disk, O_RDWR, &store), 0);
-	fail_mending(disk, failure);
+	fail_mending(failure);
 	CHECK(chario_store_remove(store, IN_SECOND_BLOCK) < 0);
 	log_disk_heal(disk);
 	EQUAL(chario_store_remove(store, IN_SECOND_BLOCK), 0);
 	EQUAL(rig_info(store, IN_FIRST_BLOCK).bytes, 100);
-	CHECK(rig_is_clean(disk, &findings) && !findings.notes);
-	chario_store_close(store);
-	log_disk_destroy(disk);
+	CHECK(rig_is_finished(disk));
+	drop_own_store();
 }
 
 TEST(mending_fails, "what a killed writer left cannot be mended at first")
@@ -348,20 +315,20 @@ TEST(mending_fails, "what a killed writer left cannot be mended at first")
 static int open_and_change(int64_t number)
 {
 	struct chario_area_info info;
-	struct chario_store *store;
-	struct log_disk *disk = rig_begin(DISK_BYTES, 512, &layout, &store);
-	int err = chario_store_create(store, "there", 4096, 0);
+	int err;
 
+	begin();
+	err = chario_store_create(store, "there", 4096, 0);
 	chario_store_close(store);
+	store = NULL;
 	disk->faults.read = (struct log_fault){ (uint64_t)number, 1 };
 	err = err ?: rig_open(disk, O_RDWR, &store);
 	if (err)
 		return err;
 	err = chario_store_find(store, "there", &info, sizeof(info));
 	err = err ?: chario_store_create(store, "too", 4096, 0);
-	chario_store_close(store);
 	err = err ?: disk->faults.read.times ? -1 : 0;
-	log_disk_destroy(disk);
+	drop_own_store();
 	return err;
 }
 

@@ -85,17 +85,15 @@ static struct store_entry *entry_at(size_t copy, size_t slot)
 /* What a check says of a table in which entry 1 is this. */
 static uint32_t say(const struct store_entry *entry)
 {
-	struct rig_findings findings = { .quiet = true };
-
 	wreck_mend();
 	for (size_t copy = 0; copy < 2; copy++)
 		*entry_at(copy, 1) = *entry;
 	exercise_seal(wreck.disk->image, WRECK_BYTES);
-	if (rig_check(wreck.disk, CHARIO_CHECK_REPAIR, &findings) != 1 ||
-	    findings.last.severity != CHARIO_SEVERITY_LOSS ||
+	if (wreck_check(CHARIO_CHECK_REPAIR) != 1 ||
+	    wreck.findings.last.severity != CHARIO_SEVERITY_LOSS ||
 	    wreck_count_areas(O_RDWR) != -EUCLEAN || wreck_count_areas(O_RDONLY) < WRECK_AREAS - 1)
 		return 0;
-	return findings.last.damage;
+	return wreck.findings.last.damage;
 }
 
 static struct store_entry good_entry(void)
@@ -153,25 +151,21 @@ TEST(faults_of_a_move_are_named, "faults of a move are named")
 /* It may be right: nothing is written, not even where a copy of another block is damaged. */
 TEST(newer_entries_are_left_alone, "entries of a newer release are left alone")
 {
-	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
-	struct rig_findings findings = { .quiet = true };
 	unsigned char *before = malloc(WRECK_BYTES);
 
 	wreck_mend();
 	entry_at(0, 1)->fields.flags |= 1U << 31;
 	entry_at(1, 1)->fields.flags |= 1U << 31;
 	exercise_seal(wreck.disk->image, WRECK_BYTES);
-	EQUAL(rig_check(wreck.disk, 0, &findings), 1);
-	EQUAL(findings.last.damage, CHARIO_DAMAGE_NEWER);
-	EQUAL(findings.last.severity, CHARIO_SEVERITY_UNKNOWN);
-	SAME_TEXT(findings.last.name, "area-1");
+	WRECK_FINDS(0, 1, CHARIO_DAMAGE_NEWER, CHARIO_SEVERITY_UNKNOWN);
+	SAME_TEXT(wreck.findings.last.name, "area-1");
 	EQUAL(wreck_count_areas(O_RDWR), -EUCLEAN);
 	EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS - 1);
 	memset(wreck.disk->image, 0, BLOCK);
 	memset(wreck.disk->image + wreck_offset(3), 0x5a, BLOCK);
 	memset(wreck.disk->image + wreck_other_copy(wreck_offset(4)), 0x5a, BLOCK);
 	memcpy(before, wreck.disk->image, WRECK_BYTES);
-	EQUAL(rig_check(wreck.disk, both, &findings), 4);
+	EQUAL(wreck_check(WRECK_FORGET), 4);
 	CHECK(!memcmp(before, wreck.disk->image, WRECK_BYTES));
 	free(before);
 }
@@ -179,7 +173,6 @@ TEST(newer_entries_are_left_alone, "entries of a newer release are left alone")
 /* Such a one opens for reading, and a check says why it does not for writing. */
 TEST(newer_stores_are_said_to_be, "stores of a newer release are said to be")
 {
-	struct rig_findings findings = { .quiet = true };
 	const uint64_t write_features = 4;
 	const size_t at = offsetof(struct store_header, write_features);
 
@@ -189,10 +182,8 @@ TEST(newer_stores_are_said_to_be, "stores of a newer release are said to be")
 	exercise_seal(wreck.disk->image, WRECK_BYTES);
 	EQUAL(wreck_count_areas(O_RDWR), -EPROTO);
 	EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS);
-	EQUAL(rig_check(wreck.disk, CHARIO_CHECK_REPAIR, &findings), -EPROTO);
-	EQUAL(rig_check(wreck.disk, 0, &findings), 1);
-	EQUAL(findings.last.damage, CHARIO_DAMAGE_NEWER);
-	EQUAL(findings.last.severity, CHARIO_SEVERITY_UNKNOWN);
+	EQUAL(wreck_check(CHARIO_CHECK_REPAIR), -EPROTO);
+	WRECK_FINDS(0, 1, CHARIO_DAMAGE_NEWER, CHARIO_SEVERITY_UNKNOWN);
 }
 
 /* A visitor's result is that of the check, whichever number it is. */

@@ -15,11 +15,6 @@
 
 #define FILE_BYTES (1 << 20)
 
-static void make_store(void)
-{
-	make_file_store(FILE_BYTES);
-}
-
 /* A store that is being made looks like one that has lost all. */
 TEST(no_check_while_it_is_made, "a store is not checked while it is made")
 {
@@ -219,4 +214,4 @@ TEST(locks_are_those_of_the_file, "locks are those of the file, not of its path"
 	EQUAL(rename(moved, path), 0);
 }
 
-TEST_MAIN(make_store, drop_file)
+TEST_MAIN_WITH(make_file_store(FILE_BYTES), drop_file())

@@ -13,11 +13,6 @@
 #define BLOCK   4096ULL
 #define STOPPED 77
 
-static void make_store(void)
-{
-	make_own_store(4 * MIB, 4096, 40);
-}
-
 static struct chario_area_info info_of(const char *name)
 {
 	return rig_info(store, name);
@@ -131,19 +126,18 @@ TEST(filling_is_remembered, "filling is remembered")
 	chario_area_close(area);
 }
 
-static int count_hole(uint64_t *holes)
+/* Holes of the store, or -1 where what it says of its bytes does not add up. */
+static int count_holes(void)
 {
 	struct chario_store_info info = { 0 };
 	int err = chario_store_get_info(store, &info, sizeof(info));
 
-	*holes = info.nr_holes;
-	return err ? err : info.used_bytes + info.free_bytes != info.data_bytes;
+	return err || info.used_bytes + info.free_bytes != info.data_bytes ? -1 :
+									     (int)info.nr_holes;
 }
 
 TEST(space_becomes_one_hole, "free space becomes one hole")
 {
-	uint64_t holes;
-
 	EQUAL(make_filled("a", 20000), 0);
 	EQUAL(make_filled("b", 300000), 0);
 	EQUAL(make_filled("c", 4096), 0);
@@ -152,8 +146,7 @@ TEST(space_becomes_one_hole, "free space becomes one hole")
 	EQUAL(chario_store_remove(store, "a"), 0);
 	EQUAL(chario_store_remove(store, "c"), 0);
 	EQUAL(chario_store_defrag(store, NULL, NULL), 0);
-	EQUAL(count_hole(&holes), 0);
-	EQUAL(holes, 1);
+	EQUAL(count_holes(), 1);
 	CHECK(is_whole("b", 'b', 300000));
 	CHECK(is_whole("d", 'd', 700000));
 	CHECK(is_whole("e", 'e', 1));
@@ -172,7 +165,6 @@ static int stop_soon(uint64_t done_bytes, uint64_t total_bytes, void *data)
 TEST(defrag_goes_on_where_it_stopped, "defrag goes on where it was stopped")
 {
 	bool sane = true, moved = false;
-	uint64_t holes;
 	int ret, calls = 0;
 
 	EQUAL(make_filled("a", 4096), 0);
@@ -184,14 +176,14 @@ TEST(defrag_goes_on_where_it_stopped, "defrag goes on where it was stopped")
 		moved = moved || info_of("b").flags & CHARIO_AREA_MOVING;
 		CHECK(is_whole("b", 'b', 60000));
 		CHECK(is_whole("c", 'c', 50000));
-		EQUAL(count_hole(&holes), 0);
+		CHECK(count_holes() >= 0);
 		calls++;
 	} while (ret == STOPPED && calls < 1000);
 	EQUAL(ret, 0);
 	CHECK(moved);
 	CHECK(sane);
 	CHECK(calls > 10);
-	EQUAL(holes, 1);
+	EQUAL(count_holes(), 1);
 }
 
 /* "b" begins to slide to where "a" was, and is left in two pieces. */
@@ -261,21 +253,17 @@ TEST(names_move_between_blocks, "a name that moves between blocks is found")
 {
 	struct chario_store *other;
 	struct chario_area_info info;
-	char name[8];
 
-	for (int i = 0; i < 11; i++) {
-		snprintf(name, sizeof(name), "%d", i);
-		EQUAL(chario_store_create(store, name, 1, 0), 0);
-	}
+	EQUAL(rig_create_areas(store, 11, 1), 0);
 	EQUAL(rig_open(disk, O_RDWR, &other), 0);
-	EQUAL(chario_store_remove(store, "3"), 0);
-	EQUAL(chario_store_remove(store, "10"), 0);
-	EQUAL(chario_store_create(store, "10", 2, 0), 0);
-	EQUAL(chario_store_find(other, "10", &info, sizeof(info)), 0);
+	EQUAL(chario_store_remove(store, "area-3"), 0);
+	EQUAL(chario_store_remove(store, "area-10"), 0);
+	EQUAL(chario_store_create(store, "area-10", 2, 0), 0);
+	EQUAL(chario_store_find(other, "area-10", &info, sizeof(info)), 0);
 	EQUAL(info.bytes, 2);
-	EQUAL(chario_store_create(other, "3", 1, 0), 0);
+	EQUAL(chario_store_create(other, "area-3", 1, 0), 0);
 	chario_store_close(other);
-	EQUAL(info_of("3").bytes, 1);
+	EQUAL(info_of("area-3").bytes, 1);
 }
 
 /* More changes than the note remembers. */
@@ -333,37 +321,31 @@ static void change_disk(uint64_t bytes)
 
 TEST(longer_disk_is_fine, "a store on a longer disk is fine")
 {
-	struct rig_findings findings;
-
 	EQUAL(make_filled("a", 10000), 0);
 	change_disk(5 * MIB);
 	EQUAL(rig_open(disk, O_RDWR, &store), 0);
 	CHECK(is_whole("a", 'a', 10000));
 	EQUAL(rig_change(store), 0);
-	CHECK(rig_is_clean(disk, &findings));
+	CHECK(rig_is_clean(disk));
 }
 
 /* What lies before the end is there, and nothing is written. */
 TEST(shorter_disk_is_read, "a store on a shorter disk is read")
 {
-	struct rig_findings findings = { .quiet = true };
-
 	EQUAL(make_filled("a", 10000), 0);
 	change_disk(3 * MIB);
 	EQUAL(rig_open(disk, O_RDWR, &store), -ESTALE);
-	EQUAL(rig_check(disk, 0, &findings), -ESTALE);
+	EQUAL(rig_check(disk, 0, NULL), -ESTALE);
 	EQUAL(rig_open(disk, O_RDONLY, &store), 0);
 	CHECK(is_whole("a", 'a', 10000));
 }
 
 TEST(empty_disk_has_no_store, "an empty disk has no store")
 {
-	struct rig_findings findings = { .quiet = true };
-
 	change_disk(MIB);
 	memset(disk->image, 0, MIB);
 	EQUAL(rig_open(disk, O_RDONLY, &store), -ENOMEDIUM);
-	EQUAL(rig_check(disk, 0, &findings), -ENOMEDIUM);
+	EQUAL(rig_check(disk, 0, NULL), -ENOMEDIUM);
 }
 
-TEST_MAIN(make_store, drop_own_store)
+TEST_MAIN_WITH(make_own_store(4 * MIB, 4096, 40), drop_own_store())

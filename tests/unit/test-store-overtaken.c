@@ -65,16 +65,12 @@ static void begin(int nr_blocks)
 		.size = sizeof(layout),
 		.max_areas = (unsigned int)(nr_blocks + 1) * STORE_ENTRIES,
 	};
-	char name[16];
 
 	disk = rig_begin(8 << 20, 512, &layout, &writer);
 	at = 0;
-	for (int i = 0; i < nr_blocks * STORE_ENTRIES; i++) {
-		snprintf(name, sizeof(name), "x%d", i);
-		EQUAL(chario_store_create(writer, name, 4096, 0), 0);
-	}
+	EQUAL(rig_create_areas(writer, nr_blocks * STORE_ENTRIES, 4096), 0);
 	EQUAL(chario_store_create(writer, "there", 4096, 0), 0);
-	EQUAL(chario_store_remove(writer, "x0"), 0);
+	EQUAL(chario_store_remove(writer, "area-0"), 0);
 }
 
 static void end(void)

@@ -44,10 +44,8 @@ int fdatasync(int fd)
 static void begin(void)
 {
 	scratch_file("store", BYTES);
-	if (chario_store_format("store", NULL) || chario_store_open("store", O_RDWR, &store)) {
-		printf("Bail out! there is no store\n");
-		exit(1);
-	}
+	tap_need(!chario_store_format("store", NULL) && !chario_store_open("store", O_RDWR, &store),
+		 "there is no store");
 }
 
 static void end(void)

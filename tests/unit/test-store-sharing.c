@@ -11,6 +11,7 @@
 #include "log-device.h"
 #include "store-crowd.h"
 #include "store-file.h"
+#include "store-rig.h"
 #include "tap.h"
 
 #define FILE_BYTES (8 << 20)
@@ -234,13 +235,6 @@ static bool damage_note(void)
 	return done;
 }
 
-static bool has_area(struct chario_store *store, const char *name)
-{
-	struct chario_area_info info;
-
-	return !chario_store_find(store, name, &info, sizeof(info));
-}
-
 /* Two have the store open, and see some changes; then the note is damaged. */
 static void change_behind_damage(unsigned int changes)
 {
@@ -252,13 +246,13 @@ static void change_behind_damage(unsigned int changes)
 	for (unsigned int i = 0; i < changes; i++) {
 		snprintf(name, sizeof(name), "area-%u", i);
 		EQUAL(chario_store_create(store, name, 4096, 0), 0);
-		CHECK(has_area(other, name));
+		CHECK(rig_info(other, name).bytes);
 	}
 	CHECK(damage_note());
 	EQUAL(chario_store_create(store, "behind damage", 4096, 0), 0);
-	CHECK(has_area(other, "behind damage"));
+	CHECK(rig_info(other, "behind damage").bytes);
 	EQUAL(chario_store_create(other, "one more", 4096, 0), 0);
-	CHECK(has_area(store, "behind damage") && has_area(store, "one more"));
+	CHECK(rig_info(store, "behind damage").bytes && rig_info(store, "one more").bytes);
 	chario_store_close(other);
 	chario_store_close(store);
 }

@@ -8,11 +8,6 @@
 #include "store-file.h"
 #include "tap.h"
 
-static void make_empty(void)
-{
-	make_file(0);
-}
-
 static int get_info(const struct chario_device *device, struct chario_info *info, size_t size)
 {
 	memset(info, 0, size);
@@ -105,4 +100,4 @@ TEST(nobody_waits_for_a_turn_for_ever, "nobody waits for its turn for ever")
 	close(fd);
 }
 
-TEST_MAIN(make_empty, drop_file)
+TEST_MAIN_WITH(make_file(0), drop_file())

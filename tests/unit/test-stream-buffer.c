@@ -31,10 +31,7 @@ static void after(void)
 /* Room for two of the longest records in a segment. */
 static int open_stream(void)
 {
-	struct chario_stream_options options = rig_small;
-
-	options.segment_bytes = 16384;
-	return rig_open(&options);
+	return RIG_OPEN(.segment_bytes = 16384);
 }
 
 static int write_from(uint64_t offset, size_t bytes, uint32_t *released)

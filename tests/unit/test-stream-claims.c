@@ -38,16 +38,13 @@ static size_t find_write(uint64_t from, uint64_t to)
 TEST(test_buffer_window, "buffers of others wait for the window")
 {
 	const uint64_t segment = RIG_BYTES / 16, from = lab_area_offset(rig.store);
-	struct chario_stream_options options = rig_small;
 	struct chario_buffer *buffer;
 	uint32_t released[6] = { 0 };
 
 	EQUAL(chario_buffer_pool(chario_store_device(rig.store), 1 << 16, 0, &buffer), 0);
-	options.flags = CHARIO_STREAM_RING;
-	options.segment_bytes = (uint32_t)segment;
-	options.nr_buffers = 6;
-	options.durability = CHARIO_DURABILITY_FUA;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_RING, .segment_bytes = (uint32_t)segment,
+		       .nr_buffers = 6, .durability = CHARIO_DURABILITY_FUA),
+	      0);
 	log_disk_record(rig.disk);
 	rig_hold(4096);
 	for (uint64_t i = 0; i < 6; i++)
@@ -100,12 +97,8 @@ TEST(test_other_recording, "a reader gives no data of another recording")
 static int record_buffers(const struct chario_buffer *buffer)
 {
 	unsigned char *memory = chario_buffer_memory(buffer);
-	struct chario_stream_options options = rig_small;
-	int err;
+	int err = RIG_OPEN(.flags = CHARIO_STREAM_RING, .segment_bytes = 32768);
 
-	options.flags = CHARIO_STREAM_RING;
-	options.segment_bytes = 32768;
-	err = rig_open(&options);
 	for (uint64_t i = 0; i < RECORDS && !err; i++) {
 		lab_fill(memory + i * 1024, 1024, i);
 		err = chario_stream_write_buffer(rig.stream, buffer, i * 1024, 1024, i + 1, 0, -1,
@@ -246,15 +239,13 @@ TEST(test_no_memory, "a submission that was refused is made again")
 /* Open the recording only if its area has nothing to lose, and see whether it can be removed. */
 static void check_unused(int should)
 {
-	struct chario_stream_options options = rig_small;
+	const uint32_t append = CHARIO_STREAM_APPEND | CHARIO_STREAM_BEGIN;
 	struct chario_area_info area;
 
-	options.flags = CHARIO_STREAM_EXCL;
-	EQUAL(rig_open(&options), should);
+	EQUAL(rig_open_as(CHARIO_STREAM_EXCL), should);
 	EQUAL(rig_close(), 0);
 	/* Who would continue a recording loses none. */
-	options.flags |= CHARIO_STREAM_APPEND | CHARIO_STREAM_BEGIN;
-	EQUAL(rig_open(&options), should == -EEXIST ? 0 : should);
+	EQUAL(rig_open_as(CHARIO_STREAM_EXCL | append), should == -EEXIST ? 0 : should);
 	EQUAL(rig_close(), 0);
 	EQUAL(chario_store_find(rig.store, LAB_AREA, &area, sizeof(area)), 0);
 	EQUAL(chario_stream_remove_unused(rig.store, LAB_AREA, area.id + 1), -ENOENT);

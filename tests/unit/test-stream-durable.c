@@ -54,11 +54,9 @@ TEST(test_no_cache, "without a cache there is no flush")
 
 TEST(test_fua, "FUA flushes nothing")
 {
-	struct chario_stream_options options = rig_small;
 	const uint64_t from = lab_area_offset(rig.store);
 
-	options.durability = CHARIO_DURABILITY_FUA;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(RIG_OPEN(.durability = CHARIO_DURABILITY_FUA), 0);
 	EQUAL(record_all(), 0);
 	for (size_t i = 0; i < rig.disk->nr_entries; i++) {
 		const struct log_entry *entry = &rig.disk->entries[i];
@@ -106,9 +104,7 @@ static int record_segments(uint64_t from, uint64_t to)
 /* By themselves flushes come for so many bytes only, before a wait for them and after one. */
 TEST(test_flush_bytes, "flushes come for so many bytes")
 {
-	struct chario_stream_options options = rig_small;
-
-	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_open(&rig_small), 0);
 	for (uint64_t i = 0; i < 8; i += 2)
 		EQUAL(record_segments(i, i + 2), 0);
 	EQUAL(rig.status.flushes, 0);
@@ -116,8 +112,7 @@ TEST(test_flush_bytes, "flushes come for so many bytes")
 	EQUAL(record_segments(8, 10), 0);
 	EQUAL(rig.status.flushes, 1);
 	EQUAL(rig_close(), 0);
-	options.flush_bytes = 2 * RIG_SEGMENT;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(RIG_OPEN(.flush_bytes = 2 * RIG_SEGMENT), 0);
 	EQUAL(record_segments(0, 1), 0);
 	EQUAL(rig.status.flushes, 0);
 	EQUAL(record_segments(1, 2), 0);
@@ -145,11 +140,9 @@ TEST(test_writes, "a segment is one write")
 
 TEST(test_time, "what waits is written by time, and poll tells")
 {
-	struct chario_stream_options options = rig_small;
 	struct pollfd polled;
 
-	options.flush_ns = 20000000;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(RIG_OPEN(.flush_ns = 20000000), 0);
 	EQUAL(rig_record(0, 1, 10), 0);
 	polled = (struct pollfd){ .fd = chario_stream_fd(rig.stream), .events = POLLIN };
 	do {
@@ -265,12 +258,10 @@ static void check_parts(const struct parts *is)
 {
 	uint64_t missing, undurable;
 
-	rig_end();
-	rig_begin_usual();
+	rig_begin_again();
 	for (size_t i = 0; is->parts[i]; i++)
 		add_part(is, is->parts[i], !i);
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig_survey(), 0);
 	rig_close_reader();
 	EQUAL(rig.recording.ended, is->parts[strlen(is->parts) - 1] == 'c');
 	for (size_t i = 0; i < 3 && !tap_failed; i++) {
@@ -355,8 +346,7 @@ static void check_producer(const char *what, size_t bytes, unsigned int cuts)
 	uint64_t all = 0, next = 0;
 	int err;
 
-	rig_end();
-	rig_begin_usual();
+	rig_begin_again();
 	for (unsigned int i = 0; i < 2 && !tap_failed; i++) {
 		EQUAL(rig_open_as(i ? CHARIO_STREAM_APPEND : 0), 0);
 		for (const char *at = what; *at; at++) {
@@ -370,8 +360,7 @@ static void check_producer(const char *what, size_t bytes, unsigned int cuts)
 			rig_cut();
 		EQUAL(rig_close(), 0);
 	}
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig_survey(), 0);
 	rig_close_reader();
 	CHECK(cuts || rig.recording.lost_records == all);
 	for (uint64_t from = 0; from < next + 2 && !tap_failed; from += 1 + next / 64)
@@ -416,12 +405,10 @@ static int record_some(size_t bytes, uint64_t total)
 /* Add a part to a ring.  Returns the number of the next segment. */
 static uint64_t record_part(const struct ring *ring, char how, bool is_first)
 {
-	struct chario_stream_options options = rig_small;
 	uint64_t total = is_first ? 2 * RIG_BYTES : 20000, next;
 
-	options.flags = is_first ? CHARIO_STREAM_RING : CHARIO_STREAM_APPEND;
-	options.durability = CHARIO_DURABILITY_FLUSH;
-	if (rig_open(&options))
+	if (RIG_OPEN(.flags = is_first ? CHARIO_STREAM_RING : CHARIO_STREAM_APPEND,
+		     .durability = CHARIO_DURABILITY_FLUSH))
 		TAP_FAIL("no part %c", how);
 	/* The batches at the end tell that all before them is durable. */
 	if (how != 's' && (record_some(ring->bytes, total) || rig_wait() ||
@@ -452,8 +439,7 @@ static void check_ring(const struct ring *ring)
 	const uint64_t window = RIG_SLOTS / 8, lap = RIG_SLOTS - window;
 	uint64_t next = 0, first = 0, torn_end = 0;
 
-	rig_end();
-	rig_begin_usual();
+	rig_begin_again();
 	for (size_t i = 0; ring->parts[i]; i++) {
 		next = record_part(ring, ring->parts[i], !i);
 		first = first ?: next;

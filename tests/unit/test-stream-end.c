@@ -22,23 +22,23 @@ static void wipe(uint64_t from_segment)
 	memset(rig_place(from), 0x55, RIG_BYTES - from);
 }
 
-/* Read up to the end: how many records there were, and the errno of the end. */
-static int read_all(uint64_t *count)
+/* How many records there were when all was read last. */
+static uint64_t count;
+
+/* Read up to the end, whose errno is returned. */
+static int read_all(void)
 {
 	int err = rig_open_reader();
 
-	*count = 0;
-	while (!err && !(err = rig_next()))
-		++*count;
+	for (count = 0; !err && !(err = rig_next()); count++)
+		;
 	return err;
 }
 
 TEST(test_whole, "a recording that was closed says so")
 {
-	uint64_t count;
-
 	EQUAL(record_all(0, 0, RECORDS), 0);
-	EQUAL(read_all(&count), -ENODATA);
+	EQUAL(read_all(), -ENODATA);
 	EQUAL(count, RECORDS);
 	EQUAL(rig.record.missing, 0);
 	EQUAL(rig.record.sequence, RECORDS);
@@ -52,11 +52,9 @@ TEST(test_whole, "a recording that was closed says so")
 TEST(test_damaged, "what is damaged at its end is missed")
 {
 	for (uint64_t left = 0; left < 4; left++) {
-		uint64_t count;
-
 		EQUAL(record_all(0, 0, RECORDS), 0);
 		wipe(left);
-		EQUAL(read_all(&count), -ENODATA);
+		EQUAL(read_all(), -ENODATA);
 		CHECK(count < RECORDS);
 		EQUAL(rig.record.missing, RECORDS - count);
 		EQUAL(rig.record.sequence, RECORDS);
@@ -76,11 +74,9 @@ TEST(test_damaged, "what is damaged at its end is missed")
 /* A record that is damaged, before the word that the recording has ended. */
 TEST(test_last_record, "so is the last record of all")
 {
-	uint64_t count;
-
 	EQUAL(record_all(0, 0, 2), 0);
 	*rig_place(192 + RECORD_BYTES + 200) ^= 1;
-	EQUAL(read_all(&count), -ENODATA);
+	EQUAL(read_all(), -ENODATA);
 	EQUAL(count, 1);
 	EQUAL(rig.record.missing, 1);
 }
@@ -88,11 +84,9 @@ TEST(test_last_record, "so is the last record of all")
 /* An end of an earlier part says nothing of the one behind it. */
 TEST(test_append, "who goes on and is cut off has not ended")
 {
-	uint64_t count;
-
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	EQUAL(record_all(CHARIO_STREAM_APPEND, RECORDS, 2 * RECORDS), 0);
-	EQUAL(read_all(&count), -ENODATA);
+	EQUAL(read_all(), -ENODATA);
 	EQUAL(count, 2 * RECORDS);
 	EQUAL(rig.record.missing, 0);
 	rig_close_reader();
@@ -100,7 +94,7 @@ TEST(test_append, "who goes on and is cut off has not ended")
 	EQUAL(rig_record(2 * RECORDS, 2 * RECORDS + 2, RECORD_BYTES), 0);
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_cut(), 0);
-	EQUAL(read_all(&count), -EAGAIN);
+	EQUAL(read_all(), -EAGAIN);
 	EQUAL(count, 2 * RECORDS + 2);
 	rig_close_reader();
 	EQUAL(rig_open_reader(), 0);
@@ -111,12 +105,10 @@ TEST(test_append, "who goes on and is cut off has not ended")
 /* While somebody records, an end of the table is none. */
 TEST(test_live, "a recording that goes on has not ended")
 {
-	uint64_t count;
-
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	wipe(2);
 	EQUAL(rig_open_as(CHARIO_STREAM_APPEND), 0);
-	EQUAL(read_all(&count), -EAGAIN);
+	EQUAL(read_all(), -EAGAIN);
 	CHECK(count < RECORDS);
 	EQUAL(rig_get_recording(), 0);
 	EQUAL(rig.recording.ended, 0);
@@ -125,8 +117,6 @@ TEST(test_live, "a recording that goes on has not ended")
 /* Programs of the first release begin another recording, and leave what stands there. */
 TEST(test_other_session, "what a table says of another recording")
 {
-	uint64_t count;
-
 	EQUAL(record_all(0, 0, RECORDS), 0);
 	for (size_t at = 0; at < rig.disk->bytes; at += CHARIO_STORE_BLOCK) {
 		struct store_table *block = (void *)(rig.disk->image + at);
@@ -139,7 +129,7 @@ TEST(test_other_session, "what a table says of another recording")
 	}
 	chario_store_close(rig.store);
 	EQUAL(chario_store_open_device(log_disk_open(rig.disk, O_RDWR), O_RDWR, &rig.store), 0);
-	EQUAL(read_all(&count), -EAGAIN);
+	EQUAL(read_all(), -EAGAIN);
 	EQUAL(count, 0);
 	EQUAL(rig_get_recording(), 0);
 	EQUAL(rig.recording.missing_records, 0);

@@ -90,10 +90,9 @@ TEST(test_error, "what fails for good ends the recording")
 
 TEST(test_late, "late segments are counted")
 {
-	struct chario_stream_options options = rig_small;
+	const uint64_t late_ns = 1000000;
 
-	options.late_ns = 1000000;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(RIG_OPEN(.late_ns = late_ns), 0);
 	rig_hold(RIG_SEGMENT);
 	EQUAL(rig_record(0, 1, chario_stream_room_bytes(rig.stream)), 0);
 	log_disk_wait_held(rig.disk, 1);
@@ -102,7 +101,7 @@ TEST(test_late, "late segments are counted")
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig.status.late, 1);
 	CHECK(rig.status.longest_ns >= 3000000);
-	EQUAL(rig.status.late_ns, rig.status.longest_ns - options.late_ns);
+	EQUAL(rig.status.late_ns, rig.status.longest_ns - late_ns);
 	CHECK(rig.status.segment_ns[0] >= rig.status.longest_ns);
 	CHECK(rig.status.segment_ns[2] >= rig.status.segment_ns[0]);
 }

@@ -290,29 +290,31 @@ TEST(test_names, "names of stages")
 	CHECK(!chario_timeline_stage_name(CHARIO_TIMELINE_STAGES));
 }
 
+static struct chario_timeline *joined;
+
+static int join_descriptor(int fd)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", fd);
+	setenv(CHARIO_TIMELINE_FD, text, 1);
+	return chario_timeline_join(&joined);
+}
+
 TEST(test_join_the_parent, "a program joins the timeline of its parent")
 {
 	int null = open("/dev/null", O_RDWR), empty = memfd_create("empty", 0);
-	struct chario_timeline *joined;
-	char text[16];
 
 	unsetenv(CHARIO_TIMELINE_FD);
 	EQUAL(chario_timeline_join(&joined), -ENOENT);
 	setenv(CHARIO_TIMELINE_FD, "x", 1);
 	EQUAL(chario_timeline_join(&joined), -EBADF);
-	setenv(CHARIO_TIMELINE_FD, "987", 1);
-	EQUAL(chario_timeline_join(&joined), -EBADF);
-	snprintf(text, sizeof(text), "%d", null);
-	setenv(CHARIO_TIMELINE_FD, text, 1);
-	EQUAL(chario_timeline_join(&joined), -EPROTO);
+	EQUAL(join_descriptor(987), -EBADF);
+	EQUAL(join_descriptor(null), -EPROTO);
+	EQUAL(join_descriptor(empty), -EPROTO);
+	EQUAL(join_descriptor(chario_timeline_fd(timeline)), 0);
 	close(null);
-	snprintf(text, sizeof(text), "%d", empty);
-	setenv(CHARIO_TIMELINE_FD, text, 1);
-	EQUAL(chario_timeline_join(&joined), -EPROTO);
 	close(empty);
-	snprintf(text, sizeof(text), "%d", chario_timeline_fd(timeline));
-	setenv(CHARIO_TIMELINE_FD, text, 1);
-	EQUAL(chario_timeline_join(&joined), 0);
 	chario_timeline_tag(joined, 5);
 	chario_timeline_close(joined);
 	CHECK(look() >= 0);

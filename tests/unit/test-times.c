@@ -317,9 +317,4 @@ TEST(test_long, "times that go back are searched, also of the first release")
 	}
 }
 
-static void before(void)
-{
-	rig_begin(BYTES, true);
-}
-
-TEST_MAIN(before, rig_end)
+TEST_MAIN_WITH(rig_begin(BYTES, true), rig_end())

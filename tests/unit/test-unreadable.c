@@ -61,8 +61,7 @@ static void count(void)
 
 static void check_others(unsigned int flags)
 {
-	EQUAL(record_all(flags, 0, RECORDS), 0);
-	EQUAL(rig_close(), 0);
+	EQUAL(record_all(flags, 0, RECORDS) ?: rig_close(), 0);
 	spoil(1, 1);
 	count();
 	EQUAL(nr_missing, IN_SEGMENT - IN_BLOCK);
@@ -83,8 +82,7 @@ TEST(test_others_are_read, "one block costs its records only, with checksums and
 
 static void check_unreadable(uint64_t segments)
 {
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig_survey(), 0);
 	EQUAL(rig.recording.unreadable_segments, segments);
 	rig_close_reader();
 }
@@ -94,8 +92,7 @@ static void go_on(uint64_t segment, uint64_t block, uint64_t records, uint64_t n
 {
 	spoil(segment, block);
 	check_unreadable(next > records || block);
-	EQUAL(record_all(CHARIO_STREAM_APPEND, next, next + 1), 0);
-	EQUAL(rig_close(), 0);
+	EQUAL(record_all(CHARIO_STREAM_APPEND, next, next + 1) ?: rig_close(), 0);
 	log_disk_heal(rig.disk);
 	count();
 	EQUAL(nr_there, records + 1);
@@ -106,15 +103,13 @@ static void go_on(uint64_t segment, uint64_t block, uint64_t records, uint64_t n
 /* The table knows how many there are. */
 TEST(test_behind_an_end, "who goes on does not write over an end")
 {
-	EQUAL(record_all(0, 0, RECORDS), 0);
-	EQUAL(rig_close(), 0);
+	EQUAL(record_all(0, 0, RECORDS) ?: rig_close(), 0);
 	go_on(3, 0, RECORDS, RECORDS);
 }
 
 TEST(test_behind_an_end_without_any, "nor where nothing can be read")
 {
-	EQUAL(record_all(0, 0, RECORDS), 0);
-	EQUAL(rig_close(), 0);
+	EQUAL(record_all(0, 0, RECORDS) ?: rig_close(), 0);
 	wipe(1, 3);
 	spoil(0, 0);
 	EQUAL(record_all(CHARIO_STREAM_APPEND, RECORDS, RECORDS + 1), 0);
@@ -131,8 +126,7 @@ static void go_on_behind_a_cut(uint64_t second, uint64_t records, uint64_t block
 	EQUAL(rig_record(second, records, RECORD_BYTES), 0);
 	stop_without_end();
 	go_on(3, block, records, next);
-	rig_end();
-	rig_begin_usual();
+	rig_begin_again();
 }
 
 /* Where nobody knows the numbers, as many are left out as fit: header and 8 bytes each. */
@@ -172,16 +166,11 @@ TEST(test_last_place, "nor over the last place of an area")
 /* The other places behind the head are free, or hold what is older. */
 static void pass_unreadable(unsigned int flags)
 {
-	struct chario_stream_options options = rig_small;
-
-	options.flags = flags;
-	options.durability = CHARIO_DURABILITY_FUA;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(RIG_OPEN(.flags = flags, .durability = CHARIO_DURABILITY_FUA), 0);
 	EQUAL(rig_record(0, 2 * IN_SEGMENT, RECORD_BYTES), 0);
 	stop_without_end();
 	rig_spoil(2 * RIG_SEGMENT, 20 * RIG_SEGMENT);
-	options.flags = CHARIO_STREAM_APPEND;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_APPEND, .durability = CHARIO_DURABILITY_FUA), 0);
 	log_disk_record(rig.disk);
 	EQUAL(rig_record(0, IN_SEGMENT, RECORD_BYTES), 0);
 	EQUAL(rig_wait(), 0);
@@ -191,8 +180,7 @@ static void pass_unreadable(unsigned int flags)
 TEST(test_many, "nor over more places than a window, and no further")
 {
 	pass_unreadable(CHARIO_STREAM_RING);
-	rig_end();
-	rig_begin_usual();
+	rig_begin_again();
 	pass_unreadable(0);
 }
 
@@ -228,8 +216,7 @@ static void hide(unsigned int flags, uint64_t first, bool is_closed, bool is_wip
 	count();
 	EQUAL(nr_missing, 8 * IN_SEGMENT);
 	go_on_and_stop(&sequence);
-	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0), 0);
-	EQUAL(rig_close(), 0);
+	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0) ?: rig_close(), 0);
 	log_disk_heal(rig.disk);
 	count();
 	EQUAL(nr_missing, is_wiped ? 8 * IN_SEGMENT : 0);
@@ -243,8 +230,7 @@ TEST(test_hidden, "no damage hides what is behind it, from readers or who goes o
 		unsigned int flags = how < 4 ? 0 : CHARIO_STREAM_RING;
 
 		hide(flags, how < 8 ? 0 : RIG_SLOTS, how & 1, how & 2);
-		rig_end();
-		rig_begin_usual();
+		rig_begin_again();
 	}
 }
 
@@ -256,12 +242,11 @@ static void find_times(bool is_closed)
 {
 	static const uint64_t seconds[] = { 1, 3600, 10 };
 	const uint64_t counts[] = { IN_BLOCK, IN_SEGMENT, (is_closed ? 24 : 4) * IN_SEGMENT };
-	struct chario_stream_options options = rig_small;
+	const uint32_t segment_bytes = is_closed ? 4 * RIG_SEGMENT : RIG_SEGMENT;
 	char memory[RECORD_BYTES];
 
 	lab_fill(memory, sizeof(memory), 0);
-	options.segment_bytes = is_closed ? 4 * RIG_SEGMENT : RIG_SEGMENT;
-	EQUAL(rig_open(&options), 0);
+	EQUAL(RIG_OPEN(.segment_bytes = segment_bytes), 0);
 	for (uint64_t i = 0, kind = 0; i < counts[2]; i++) {
 		if (i == IN_BLOCK && is_closed)
 			EQUAL(rig_wait(), 0);
@@ -270,9 +255,10 @@ static void find_times(bool is_closed)
 				EQUAL(rig_close(), 0);
 			else
 				stop_without_end();
-			rig_spoil(4096, options.segment_bytes - 4096);
-			options.flags = CHARIO_STREAM_APPEND;
-			EQUAL(rig_open(&options), 0);
+			rig_spoil(4096, segment_bytes - 4096);
+			EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_APPEND,
+				       .segment_bytes = segment_bytes),
+			      0);
 		}
 		kind += i == counts[kind];
 		EQUAL(chario_stream_write(rig.stream, memory, RECORD_BYTES,
@@ -290,8 +276,7 @@ static void find_times(bool is_closed)
 TEST(test_times, "times are found beside those that could not be read")
 {
 	find_times(false);
-	rig_end();
-	rig_begin_usual();
+	rig_begin_again();
 	find_times(true);
 }
 
@@ -301,8 +286,7 @@ TEST(test_end_that_cannot_be, "an end that cannot be is not believed")
 	const struct store_end good = { RECORDS + 5, RECORDS + 5, 5000, 5, 1 };
 	struct chario_area *area;
 
-	EQUAL(record_all(0, 0, RECORDS), 0);
-	EQUAL(rig_close(), 0);
+	EQUAL(record_all(0, 0, RECORDS) ?: rig_close(), 0);
 	for (size_t i = 0; i < 4; i++) {
 		struct store_end end = good;
 
@@ -322,8 +306,7 @@ TEST(test_full, "a recording that fills its area can be closed")
 {
 	EQUAL(record_all(0, 0, 0), 0);
 	fill_area();
-	EQUAL(rig_read_back(), 0);
-	EQUAL(rig_get_recording(), 0);
+	EQUAL(rig_close() ?: rig_survey(), 0);
 	EQUAL(rig.recording.ended, 1);
 }
 

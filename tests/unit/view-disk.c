@@ -81,7 +81,6 @@ static ssize_t transfer_or_fail(const struct chario_device *device,
 
 static int note_sync(const struct chario_buffer *buffer, struct chario_buffer_sync *sync)
 {
-	(void)buffer;
 	note(sync->direction == CHARIO_SYNC_FOR_DEVICE ? 'd' : 'c');
 	return 0;
 }
