@@ -8,9 +8,9 @@ import pytest
 
 from chario_lab import programs
 from chario_lab.counting import build
-from chario_lab.counting.build import INCLUDES, LAB, build_tools
+from chario_lab.counting.build import INCLUDES, build_tools
 from chario_lab.experiments.bench.matrix import CASES
-from chario_lab.programs import ProgramError
+from chario_lab.programs import LAB, ProgramError
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
