@@ -145,6 +145,22 @@ def explain(error: Exception) -> str:
     return text
 
 
+def guarded(work: Callable[[], int]) -> int:
+    """The exit code of a program that does this work; an error, or ctrl-c, is told in a line."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        say("stopped")
+        return 130
+    except WrongUse as error:
+        say(explain(error))
+        return 2
+    except Exception as error:
+        trace()
+        say(explain(error))
+        return 1
+
+
 def trace() -> None:
     """Print where the current exception comes from, for who works on the lab and asks for it; users get the message."""
     if os.environ.get("CHARIO_LAB_TRACEBACK"):

@@ -18,10 +18,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from chario_lab.cache import CacheError, explain
-from chario_lab.kernel import GCOV, KernelError, build_module, get_kernel
-from chario_lab.kernel_build import BuildError
-from chario_lab.packages import PackageError
+from chario_lab.cache import guarded
+from chario_lab.kernel import GCOV, build_module, get_kernel
 
 TOP = Path(__file__).resolve().parents[2]
 SOURCE = TOP / "kernel"
@@ -109,15 +107,8 @@ def main() -> int:
     """Report what is in a folder."""
     parser = argparse.ArgumentParser(prog="chario_lab.coverage", description="Which lines of the module have run.")
     parser.add_argument("folder", type=Path, help="what CHARIO_COVERAGE was when the guests ran")
-    try:
-        complete = report(parser.parse_args().folder)
-    except (CoverageError, KernelError, BuildError, PackageError, CacheError, OSError) as error:
-        print(explain(error), file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted: there is no report", file=sys.stderr)
-        return 130
-    return 0 if complete else GAPS
+    folder = parser.parse_args().folder
+    return guarded(lambda: 0 if report(folder) else GAPS)
 
 
 if __name__ == "__main__":

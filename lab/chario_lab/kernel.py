@@ -26,8 +26,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chario_lab.cache import CacheError, cache_dir, drop_unused, explain, keep, locked, say, use
-from chario_lab.kernel_build import RECIPES, BuildError, build_kernel
+from chario_lab.cache import cache_dir, drop_unused, guarded, keep, locked, say, use
+from chario_lab.kernel_build import RECIPES, build_kernel
 from chario_lab.packages import AptRoot, PackageError, run, unpack
 
 
@@ -324,23 +324,22 @@ def main() -> int:
     options = parser.parse_args()
     if not options.all and not options.name:
         parser.error("name a kernel, or say --all")
+    return guarded(lambda: handle(options))
+
+
+def handle(options: argparse.Namespace) -> int:
+    """Do what the options say with each kernel; 1 where something was found in a module."""
     sound = True
-    try:
-        for name in NAMES if options.all else options.name:
-            if options.refresh:
-                forget(name)
-            kernel = get_kernel(name)
-            if options.build is None:
-                sys.stdout.write(to_json(kernel))
-                continue
-            found = findings(build_module(kernel, options.build.resolve(), again=options.again))
-            sys.stdout.write(f"Linux {kernel.release}:\n{found}" if found else "")
-            sound = sound and not found
-    except (KernelError, BuildError, PackageError, CacheError, OSError) as error:
-        print(explain(error), file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    for name in NAMES if options.all else options.name:
+        if options.refresh:
+            forget(name)
+        kernel = get_kernel(name)
+        if options.build is None:
+            sys.stdout.write(to_json(kernel))
+            continue
+        found = findings(build_module(kernel, options.build.resolve(), again=options.again))
+        sys.stdout.write(f"Linux {kernel.release}:\n{found}" if found else "")
+        sound = sound and not found
     return 0 if sound else 1
 
 

@@ -7,15 +7,14 @@ The only package with checkpatch is that of the kernel's whole source; these
 few files of it are kept.
 """
 
-import subprocess
 import sys
 import tarfile
 import tempfile
 from pathlib import Path
 
-from chario_lab.cache import CacheError, cache_dir, explain, keep
+from chario_lab.cache import cache_dir, guarded, keep
 from chario_lab.kernel_build import SOURCE, SUITES
-from chario_lab.packages import AptRoot, PackageError
+from chario_lab.packages import PackageError, fill
 
 SUITE = SUITES[0]
 ARCHIVE = f"usr/src/{SOURCE}.tar.xz"
@@ -30,18 +29,10 @@ def get_kernel_scripts() -> Path:
 def make(folder: Path) -> None:
     """Fill the folder of the cache, from an archive that the lab has already if it does."""
     archive = next((cache_dir() / "packages").glob(f"{SOURCE}*/{ARCHIVE}"), None)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as downloads:
-        extract(archive or fetch(Path(downloads)), folder)
-
-
-def fetch(folder: Path) -> Path:
-    """The archive of the kernel's source, unpacked into a folder."""
-    apt = AptRoot(SUITE)
-    apt.refresh()
-    apt.download([SOURCE], folder)
-    package = next(folder.glob("*.deb"))
-    subprocess.run(["dpkg-deb", "-x", str(package), str(folder)], check=True)
-    return folder / ARCHIVE
+    with tempfile.TemporaryDirectory(dir=folder.parent) as unpacked:
+        if archive is None:
+            fill(Path(unpacked), [SOURCE], SUITE)
+        extract(archive or Path(unpacked) / ARCHIVE, folder)
 
 
 def extract(archive: Path, folder: Path) -> None:
@@ -62,15 +53,11 @@ def extract(archive: Path, folder: Path) -> None:
     raise PackageError(f"{archive.name} of Debian {SUITE} has no {', '.join(sorted(missing))}")
 
 
-def main() -> None:
+def main() -> int:
     """Print the folder."""
-    try:
-        print(get_kernel_scripts())
-    except (PackageError, CacheError, OSError) as error:
-        sys.exit(explain(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
+    print(get_kernel_scripts())
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(guarded(main))

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from chario_lab.cache import WrongUse, explain, say, trace
+from chario_lab.cache import guarded
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, SpecError
 from chario_lab.kernel import NAMES
 
@@ -22,18 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, lambda number, frame: sys.exit(128 + number))
-    try:
-        return dispatch(words)
-    except KeyboardInterrupt:
-        say("stopped")
-        return 130
-    except WrongUse as error:
-        say(explain(error))
-        return 2
-    except Exception as error:
-        trace()
-        say(explain(error))
-        return 1
+    return guarded(lambda: dispatch(words))
 
 
 # Commands that read their own options, and the function of each: not every command pays for all modules.

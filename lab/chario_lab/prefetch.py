@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from chario_lab.cache import CacheError, cache_dir, explain, say
+from chario_lab.cache import cache_dir, explain, guarded, say
 from chario_lab.guest.fsx import get_fsx
 from chario_lab.guest.liburing import get_liburing_tests
 from chario_lab.guest.tools import Tools, get_tools
@@ -85,14 +85,8 @@ def main() -> int:
     """Fetch; the exit code."""
     parser = argparse.ArgumentParser(prog="chario_lab.prefetch", description="Fetch all that tests download.")
     parser.add_argument("--debug", action="store_true", help="build the debug kernel too")
-    try:
-        return 0 if prefetch(needs(parser.parse_args().debug)) else 1
-    except (CacheError, OSError) as error:
-        say(explain(error))
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    return 0 if prefetch(needs(parser.parse_args().debug)) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guarded(main))

@@ -6,14 +6,15 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from chario_lab.cache import cache_dir, locked
+from chario_lab.cache import cache_dir, keep, locked
 
 # What most guests are given is the program and its library.
 OPTIONS = ("-Dgstreamer=disabled",)
 PLUGIN_OPTIONS = ("-Dgstreamer=enabled",)
+WARNINGS = ("-Wall", "-Wextra", "-Werror")
 LAB = Path(__file__).resolve().parents[1]
 
 
@@ -43,39 +44,39 @@ def build_part(top: Path, options: Sequence[str], what: str, target: str) -> Pat
     return folder
 
 
+def build_once(name: str, inputs: Iterable[Path], *commands: Sequence[str]) -> Path:
+    """A program that commands build in the folder {out}, once for themselves and for the content of what they read."""
+    state = hashlib.sha256(repr(commands).encode())
+    for path in inputs:
+        state.update(path.read_bytes())
+
+    def make(folder: Path) -> None:
+        for command in commands:
+            build(name, [word.replace("{out}", str(folder)) for word in command])
+
+    return keep(cache_dir() / "programs" / f"{name}-{state.hexdigest()[:16]}", f"the program {name}", make) / name
+
+
 def build_repeat() -> Path:
-    """lab/guest/repeat.c, compiled once for this content."""
-    sources = [LAB / "guest/repeat.c", LAB / "bench/marker.h"]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    target = cache_dir() / "programs" / digest / "repeat"
-    with locked(target, "the program repeat"):
-        if not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            part = target.with_suffix(".part")
-            warnings = ["-Wall", "-Wextra", "-Werror"]
-            build("repeat.c", ["gcc", "-std=gnu11", "-O2", *warnings, str(sources[0]), "-o", str(part)])
-            part.replace(target)
-    return target
+    """The program of lab/guest/repeat.c."""
+    source = LAB / "guest/repeat.c"
+    command = ["gcc", "-std=gnu11", "-O2", *WARNINGS, str(source), "-o", "{out}/repeat"]
+    return build_once("repeat", [source, LAB / "bench/marker.h"], command)
 
 
 def build_probe() -> Path:
-    """lab/probe, compiled once for this content: the kernel's half first, which the program has in it."""
+    """The program of lab/probe: the kernel's half comes first, which the program has in it."""
     folder = LAB / "probe"
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.iterdir()))).hexdigest()[:16]
-    target = cache_dir() / "programs" / digest / "chario-probe"
-    with locked(target, "the program chario-probe"):
-        if not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            bpf, skeleton, part = (target.with_name(name) for name in ("probe.bpf.o", "probe.skel.h", "probe.part"))
-            headers = f"-I/usr/include/{platform.machine()}-linux-gnu"
-            options = ["-O2", "-Wall", "-Wextra", "-Werror", "-o"]
-            build("probe.bpf.c", ["clang-19", "-g", "--target=bpf", headers, *options, str(bpf), "-c",
-                                  str(folder / "probe.bpf.c")])  # fmt: skip
-            build("probe.skel.h", ["sh", "-c", f"/usr/sbin/bpftool gen skeleton {bpf} name probe_bpf >{skeleton}"])
-            build("probe.c", ["gcc", "-std=gnu11", f"-I{target.parent}", *options, str(part), str(folder / "probe.c"),
-                              "-lbpf"])  # fmt: skip
-            part.replace(target)
-    return target
+    headers = f"-I/usr/include/{platform.machine()}-linux-gnu"
+    return build_once(
+        "chario-probe",
+        sorted(folder.iterdir()),
+        ["clang-19", "-g", "--target=bpf", headers, "-O2", *WARNINGS, "-o", "{out}/probe.bpf.o", "-c",
+         str(folder / "probe.bpf.c")],
+        ["sh", "-c", "/usr/sbin/bpftool gen skeleton {out}/probe.bpf.o name probe_bpf >{out}/probe.skel.h"],
+        ["gcc", "-std=gnu11", "-I{out}", "-O2", *WARNINGS, "-o", "{out}/chario-probe", str(folder / "probe.c"),
+         "-lbpf"],
+    )  # fmt: skip
 
 
 def build(what: str, command: Sequence[str]) -> None:
@@ -89,4 +90,6 @@ def build(what: str, command: Sequence[str]) -> None:
     except FileNotFoundError:
         raise ProgramError(f"{command[0]} is missing, which builds {what}: run scripts/setup.sh") from None
     if done.returncode:
-        raise ProgramError(f"{what} does not build:\n{done.stdout.rstrip()}")
+        raise ProgramError(
+            f"{what} does not build; if it lacks something, run scripts/setup.sh\n{done.stdout.rstrip()}"
+        )

@@ -2,6 +2,7 @@
 """docs/recording-format.md: a reader that knows nothing else finds what the program replays."""
 
 import os
+import shutil
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from format_lab import PROGRAM, assert_same_records, chario, environment, overwrite, read, wait_for
-from format_recording import APART, END, META, MIDDLE, NO_CRC, SEALED, Recording
+from format_recording import APART, END, META, MIDDLE, NO_CRC, SEALED, Batch, Record, Recording
 from format_store import BLOCK, Store, crc32c
 
 import chario as package
@@ -46,12 +47,18 @@ def places(image: Path) -> tuple[int, int]:
         return area.offset, Recording(store, area).newest
 
 
+def recorded(image: Path) -> tuple[list[Record], list[Batch]]:
+    """The records and the batches of the recording."""
+    with Store(image) as store:
+        recording = Recording(store, store.find("tape"))
+        return list(recording.records()), list(recording.batches())
+
+
 def test_records_come_back(image: Path) -> None:
     """Each with its number and time, the last shorter than the others."""
     data = record(image, os.urandom(100_500))
     assert assert_same_records(image, "tape", data) == 101
-    with Store(image) as store:
-        batches = list(Recording(store, store.find("tape")).batches())
+    _, batches = recorded(image)
     assert batches[-1].flags & END
     assert [batch.serial for batch in batches] == list(range(len(batches)))
     assert {batch.run for batch in batches} == {0}
@@ -89,9 +96,7 @@ def test_a_record_longer_than_a_segment(image: Path) -> None:
     """Its fragments are put together; the batches behind the first begin in its middle."""
     data = long_records(image)
     assert assert_same_records(image, "tape", data) == 4
-    with Store(image) as store:
-        flags = [batch.flags for batch in Recording(store, store.find("tape")).batches()]
-    assert sum(bool(flag & MIDDLE) for flag in flags) > 8
+    assert sum(bool(batch.flags & MIDDLE) for batch in recorded(image)[1]) > 8
 
 
 def test_a_long_record_that_lost_its_middle(image: Path) -> None:
@@ -105,8 +110,7 @@ def test_a_recording_that_goes_on(image: Path) -> None:
     """A new part begins in a new segment."""
     data = record(image, os.urandom(30_000)) + record(image, os.urandom(20_000), "--append")
     assert assert_same_records(image, "tape", data) == 50
-    with Store(image) as store:
-        batches = list(Recording(store, store.find("tape")).batches())
+    _, batches = recorded(image)
     assert len({batch.part for batch in batches}) == 2
 
 
@@ -156,18 +160,17 @@ def test_damaged_segments(image: Path, ring: bool) -> None:
 
 def test_damaged_batches(image: Path) -> None:
     """They hide none of those behind them, in a segment of four, or at the end."""
+    broken = image.with_name("broken")
     with stream(image) as made:
         for number in range(10):
             made.write(bytes([number]) * 500)
             made.wait()
     for damaged in ((0,), (2,), (4,), (9,), (8, 9), (1, 2, 6)):
+        shutil.copyfile(image, broken)
         for block in damaged:
             at = places(image)[0] + block * BLOCK
-            overwrite(image, at, bytes(byte ^ 1 for byte in read(image, at, BLOCK)))
-        assert assert_same_records(image, "tape", status=3) == 10 - len(damaged)
-        for block in damaged:
-            at = places(image)[0] + block * BLOCK
-            overwrite(image, at, bytes(byte ^ 1 for byte in read(image, at, BLOCK)))
+            overwrite(broken, at, bytes(byte ^ 1 for byte in read(image, at, BLOCK)))
+        assert assert_same_records(broken, "tape", status=3) == 10 - len(damaged)
 
 
 def test_every_byte_of_a_header_counts(image: Path) -> None:
@@ -204,9 +207,7 @@ def test_lost_void_and_marked_records(image: Path) -> None:
         with suppress(KeyError), made.room(100):
             made.write(b"three", time_ns=10**18)
             raise KeyError
-    with Store(image) as opened:
-        recording = Recording(opened, opened.find("tape"))
-        records, batches = list(recording.records()), list(recording.batches())
+    records, batches = recorded(image)
     assert [(r.sequence, r.data, r.missing) for r in records] == [(0, b"one", 0), (3, b"two", 2), (5, b"three", 0)]
     assert [bool(r.flags & META) for r in records] == [False, True, False]
     assert (batches[-1].lost, batches[-1].lost_bytes) == (2, 300)
@@ -219,9 +220,7 @@ def test_times_that_go_back(image: Path) -> None:
         for time_ns in (0, 5000 * 10**9, 3000 * 10**9, 2999 * 10**9, 0):
             made.write(b"record", time_ns=time_ns)
             made.wait()
-    with Store(image) as opened:
-        recording = Recording(opened, opened.find("tape"))
-        records, batches = list(recording.records()), list(recording.batches())
+    records, batches = recorded(image)
     assert [record.boottime_ns is not None for record in records] == [True, False, False, False, True]
     assert [batch.run for batch in batches[:5]] == [0, 1, 2, 2, 2]
     assert assert_same_records(image, "tape") == 5
@@ -234,10 +233,9 @@ def test_records_without_checksums(image: Path, rounds: int, damaged: bool) -> N
     with stream(image, ring=True, checksums=False) as made:
         for number in range(20 * rounds):
             made.write(struct.pack("<I", number) * 500)
-    with Store(image) as opened:
-        recording = Recording(opened, opened.find("tape"))
-        assert all(record.flags & NO_CRC and not record.flags & APART for record in recording.records())
-        assert all(batch.flags & SEALED for batch in recording.batches() if batch.nr_ends)
+    records, batches = recorded(image)
+    assert all(record.flags & NO_CRC and not record.flags & APART for record in records)
+    assert all(batch.flags & SEALED for batch in batches if batch.nr_ends)
     if damaged:
         offset, last = places(image)
         overwrite(image, offset + (last - 1) % 32 * SEGMENT + 2000, b"rubbish")

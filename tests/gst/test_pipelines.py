@@ -4,13 +4,24 @@
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
-from gst_lab import BUILD, FRAME_BYTES, MIB, RAW, Lab
+from gst_lab import BUILD, FRAME_BYTES, MIB, PLUGIN, RAW, Lab
 
-pytest_plugins = ("gst_store",)
 SIZE = f"size={32 * MIB}"
 SIZE_OF_FRAGMENT = f"size={4 * MIB}"
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    """An empty store of 64 MiB."""
+    assert PLUGIN.exists(), f"{PLUGIN} is missing: install the packages below 'GStreamer' of scripts/packages.txt"
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(64 * MIB)
+    subprocess.run([BUILD / "tests/gst/make-store", image], check=True)
+    return Lab(tmp_path, image)
 
 
 def test_the_elements_say_what_they_are(lab: Lab) -> None:

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The plugin and the guest's program compile without a warning."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from chario_lab import programs
 from chario_lab.counting import build
-from chario_lab.counting.build import INCLUDES, LAB, BuildError, build_tools
+from chario_lab.counting.build import INCLUDES, build_tools
 from chario_lab.experiments.bench.matrix import CASES
+from chario_lab.programs import LAB, ProgramError
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -30,11 +31,12 @@ def test_a_changed_header_is_another_program(folder: str, tmp_path: Path, monkey
     monkeypatch.setattr(build, "INCLUDES", tuple(tmp_path / each.relative_to(LAB.parent) for each in INCLUDES))
     header = tmp_path / folder / "split.h"
     header.parent.mkdir(parents=True)
-    digests = set()
+    monkeypatch.setattr(programs, "build", lambda what, command: None)
+    built = set()
     for text in ("one", "other"):
         header.write_text(text)
-        digests.add(build._digest((), ()))
-    assert len(digests) == 2
+        built.add(build.compile_part("part", (), ()))
+    assert len(built) == 2
 
 
 def test_the_program_knows_every_call_of_the_matrix() -> None:
@@ -47,6 +49,6 @@ def test_the_program_knows_every_call_of_the_matrix() -> None:
 
 def test_without_a_compiler_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not a traceback."""
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(BuildError, match="apt-get install"):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(ProgramError, match=r"cc is missing, which builds counter\.so: run scripts/setup\.sh"):
         build_tools()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from chario_lab.testing.files import plant
+from chario_lab.testing.stage import has_processes
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts/test-fresh.sh"
 LIMIT_S = 60
@@ -113,7 +114,7 @@ def test_nothing_is_left_when_it_is_ended(machine: Machine, everybody: bool) -> 
     script.communicate(timeout=LIMIT_S)
     assert script.returncode == (130 if everybody else 143)
     assert list(machine.scratch.iterdir()) == []
-    wait_until(lambda: not lives(script.pid), "its processes live on")
+    wait_until(lambda: not has_processes(script.pid), "its processes live on")
 
 
 def wait_until(true: Callable[[], bool], otherwise: str) -> None:
@@ -122,12 +123,3 @@ def wait_until(true: Callable[[], bool], otherwise: str) -> None:
     while not true():
         assert time.monotonic() < end, otherwise
         time.sleep(0.05)
-
-
-def lives(group: int) -> bool:
-    """Whether a process group has any process."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from chario_lab import qemu
-from chario_lab.qemu import PROBE_CODE, PROBE_RESET, PROBE_VALUE, Qemu, QemuError, parse_version, runs_probe
+from chario_lab.guest import accel
+from chario_lab.qemu import Qemu, QemuError, parse_version
 from chario_lab.testing.files import plant
 
 MakeQemu = Callable[[str], Qemu]
@@ -63,15 +64,15 @@ def test_a_qemu_that_does_not_start_is_explained(make_qemu: MakeQemu) -> None:
 
 @pytest.mark.parametrize(
     ("body", "works"),
-    [(f"exit {PROBE_VALUE << 1 | 1}", True), ("exit 0", False), ("kill -ABRT $$", False), ("exec sleep 60", False)],
+    [(f"exit {accel.PROBE_CODE}", True), ("exit 0", False), ("kill -ABRT $$", False), ("exec sleep 60", False)],
     ids=["ends as it should", "ends otherwise", "aborts", "hangs"],
 )
 def test_probe_tells_a_guest_that_runs(
     make_qemu: MakeQemu, monkeypatch: pytest.MonkeyPatch, body: str, works: bool
 ) -> None:
     """Only the code that the guest itself gives is trusted, and a guest that hangs is ended."""
-    monkeypatch.setattr(qemu, "PROBE_LIMIT_S", 0.5 if not works else 60.0)
-    assert runs_probe(make_qemu(body), "kvm") is works
+    monkeypatch.setattr(accel, "PROBE_LIMIT_S", 0.5 if not works else 60.0)
+    assert accel.probe(make_qemu(body), Path("kernel"), Path("initrd")) is works
 
 
 def test_who_may_not_use_kvm_is_told(
@@ -79,17 +80,9 @@ def test_who_may_not_use_kvm_is_told(
 ) -> None:
     """A user outside the group is told the line that changes it; nothing is run."""
     (tmp_path / "kvm").touch()
-    monkeypatch.setattr(qemu, "KVM", tmp_path / "kvm")
+    monkeypatch.setattr(accel, "KVM", tmp_path / "kvm")
     monkeypatch.setattr("os.access", lambda *_: False)
-    monkeypatch.setattr(qemu, "runs_probe", lambda *_: pytest.fail("nothing should run"))
-    assert not qemu.kvm_works.__wrapped__()
+    monkeypatch.setattr(accel, "may_use_kvm", accel.may_use_kvm.__wrapped__)
+    monkeypatch.setattr(accel, "probe", lambda *_: pytest.fail("nothing should run"))
+    assert not accel.boots_with_kvm(make_qemu(""), Path("kernel"), Path("initrd"))
     assert "as root: adduser" in capsys.readouterr().err
-
-
-def test_probe_jumps_to_its_code() -> None:
-    """The reset vector's jump goes round the end of the segment to where the code begins."""
-    opcode, offset = PROBE_RESET[0], int.from_bytes(PROBE_RESET[1:3], "little")
-    assert opcode == 0xE9
-    assert (0xFFF0 + 3 + offset) % 0x10000 == 0
-    assert len(PROBE_RESET) == 16
-    assert PROBE_CODE.endswith(b"\xe6\xf4\xf4")

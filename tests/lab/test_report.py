@@ -37,8 +37,6 @@ SHORT = msgspec.structs.replace(RUN, short=True)
 END = EndRecord(took_s=7)
 MACHINE = machine_record(kernel_command="quiet")
 SECTION = Section(
-    "One",
-    "no times",
     (
         Table("Costs", ("", "a MiB, 4 KiB", "a MiB, 1 MiB"), (("CharIO", "1", "2"), (HOSTILE, "3", "4")), "a board"),
         Plot("Costs, Linux 6.1.0-56-amd64", "bar", ({"cost": 1, "way": "CharIO", "by": "us"},), "cost", "way", "by"),
@@ -51,7 +49,7 @@ SECTION = Section(
 def experiment(section: Section = SECTION, name: str = "one") -> Experiment:
     """One that shows this, whatever was recorded."""
     return Experiment(
-        name, "The first", "Somebody: A paper, Table 9", "no times", "", lambda choice: [], lambda _: section
+        name, "The first", "Somebody: A paper, Table 9", "a guest", "no times", lambda choice: [], lambda _: section
     )
 
 
@@ -258,7 +256,7 @@ def test_nothing_commands_the_terminal() -> None:
     """Neither what a drive calls itself nor what a program said."""
     table = Table("\x1b[31m[/red] [bold]D", ("what is measured", "a [b]"), (("\x1b]0;title\x07", "[/]"),), "\x9b1m")
     console = Console(file=io.StringIO(), width=200)
-    print_chapter(console, chapter(END, section=Section("One", "", (table,))))
+    print_chapter(console, chapter(END, section=Section((table,))))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "?[31m[/red] [bold]D" in shown and "?]0;title?" in shown and "[/]" in shown
     assert not {"\x1b", "\x07", "\x9b"} & set(shown)

@@ -53,7 +53,7 @@ def rig(tmp_path: Path) -> Rig:
 
 def experiment(name: str, *stations: Station) -> Experiment:
     """One with this plan."""
-    return Experiment(name, f"title of {name}", "a paper", "", "", lambda _: stations, lambda _: Section(name, "", ()))
+    return Experiment(name, f"title of {name}", "a paper", "", "", lambda _: stations, lambda _: Section(()))
 
 
 def station() -> Station:
@@ -81,7 +81,7 @@ def test_a_mistake_of_the_lab_is_named(rig: Rig) -> None:
     def fail(choice: Choice) -> Plan:
         raise KeyError("6.1")
 
-    assert rig.run(Experiment("first", "", "", "", "", fail, lambda _: Section("", "", ()))) == ["first"]
+    assert rig.run(Experiment("first", "", "", "", "", fail, lambda _: Section(()))) == ["first"]
     assert of_kind(read(rig.folder / "first.jsonl"), FailureRecord)[0].reason == "KeyError: '6.1'"
 
 

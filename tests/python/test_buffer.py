@@ -109,9 +109,8 @@ def test_read_only_memory_is_a_source(store: chario.Store, image: Path, area: ch
         with chario.Buffer.register(store, mapped, source=True) as buffer:
             assert area.store(buffer) == 8192
             assert area.read(8192) == mapped[:]
-            with pytest.raises(chario.ChariOError) as caught:
+            with pytest.raises(chario.ChariOError, check=lambda error: error.errno == errno.EPERM):
                 area.load(buffer)
-            assert caught.value.errno == errno.EPERM
 
 
 @pytest.mark.parametrize(("offset", "size"), [(-1, 4096), (0, 8193), (8193, 0), (0, -1)])
@@ -156,9 +155,8 @@ def test_a_device_without_a_store(tmp_path: Path) -> None:
         assert device.read(buffer, 0) == 4096
         assert buffer[:3] == bytes(3)
         assert device.read(buffer, MIB) == 0
-        with pytest.raises(chario.ChariOError) as caught:
+        with pytest.raises(chario.ChariOError, check=lambda error: error.errno == errno.ENOTTY):
             _ = device.stats
-        assert caught.value.errno == errno.ENOTTY
 
 
 def test_many_transfers_at_once(store: chario.Store, area: chario.Area) -> None:

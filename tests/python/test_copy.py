@@ -139,9 +139,8 @@ def test_errors_say_whose_they_are(area: chario.Area, store: chario.Store, path:
             area.copy_out(file)
         with pytest.raises(chario.ChariOError, match="writable=True"):
             store["a"].copy_in(file)
-        with pytest.raises(chario.ChariOError) as caught:
+        with pytest.raises(chario.ChariOError, check=lambda error: error.errno == errno.EINVAL):
             area.copy_in(file, 1)
-        assert caught.value.errno == errno.EINVAL
         for numbers in ((-1, 1), (0, -1)):
             with pytest.raises(ValueError, match="negative"):
                 area.copy_in(file, *numbers)

@@ -293,13 +293,11 @@ def test_a_record_has_bytes(store: chario.Store, area: str) -> None:
 
 def test_errors_of_recordings(store: chario.Store, area: str) -> None:
     """No recording, no area, no sense."""
-    with pytest.raises(chario.ChariOError, match="no recording") as caught:
+    with pytest.raises(chario.ChariOError, match="no recording", check=lambda error: error.errno == errno.ENODATA):
         chario.Reader(store, area)
-    assert caught.value.errno == errno.ENODATA
     with pytest.raises(chario.NoSuchArea):
         chario.Stream(store, "gone")
-    with pytest.raises(chario.ChariOError) as caught:
+    with pytest.raises(chario.ChariOError, check=lambda error: error.errno == errno.EINVAL):
         chario.Stream(store, area, segment_bytes=5000)
-    assert caught.value.errno == errno.EINVAL
     with chario.Stream(store, area) as stream, pytest.raises(ValueError, match="negative"):
         stream.room(-1)

@@ -1,25 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Compiles the counting plugin and the guest's program, cached by content."""
 
-import hashlib
-import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chario_lab.cache import cache_dir
+from chario_lab.programs import LAB, WARNINGS, build_once
 
-LAB = Path(__file__).resolve().parents[2]
 # Where headers are found by their names, besides beside the sources.
 INCLUDES = tuple(LAB.parent / folder for folder in ("lib/include", "lib/src", "kernel/uapi", "kernel/types"))
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
-# Seconds of a host that is busy with other guests.
-COMPILE_LIMIT_S = 1200
-
-
-class BuildError(Exception):
-    """A part could not be compiled; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -39,35 +28,14 @@ def build_tools() -> Tools:
     program = ("-std=gnu11", "-O2", "-static", *unused, "-D_GNU_SOURCE=", '-DCHARIO_VERSION="bench"', *includes)
     library = sorted(LAB.parent.glob("lib/src/**/*.c"))
     return Tools(
-        plugin=_compile("counter.so", sorted(LAB.glob("plugin/*.c")), plugin, ()),
-        program=_compile("chario-bench", [*sorted(LAB.glob("bench/*.c")), *library], program, ("-luring",)),
+        plugin=compile_part("counter.so", sorted(LAB.glob("plugin/*.c")), plugin),
+        program=compile_part("chario-bench", [*sorted(LAB.glob("bench/*.c")), *library], program, ("-luring",)),
     )
 
 
-def _compile(name: str, sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[str]) -> Path:
-    folder = cache_dir() / "bench" / _digest(sources, (*flags, *libraries))
-    target = folder / name
-    if target.exists():
-        return target
-    compiler = shutil.which("cc")
-    if compiler is None:
-        raise BuildError("no C compiler: run scripts/setup.sh, or apt-get install gcc")
-    folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f"{name}.part"
-    command = [compiler, *flags, *WARNINGS, "-o", str(part), *map(str, sources), *libraries]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_LIMIT_S, check=False)
-    if done.returncode:
-        hint = "\nliburing is missing: run scripts/setup.sh, or apt-get install liburing-dev"
-        raise BuildError(f"cannot compile {name}:\n{done.stderr}{hint * ('uring' in done.stderr)}")
-    part.replace(target)
-    return target
-
-
-def _digest(sources: Sequence[Path], words: Sequence[str]) -> str:
-    """Hash of the sources, of every header that they may include, and of the flags."""
+def compile_part(name: str, sources: Sequence[Path], options: Sequence[str], libraries: Sequence[str] = ()) -> Path:
+    """A part, compiled once for its sources, every header that they may include, and its options."""
     folders = (LAB / "plugin", LAB / "bench", *INCLUDES)
     headers = [header for folder in folders for header in sorted(folder.rglob("*.h"))]
-    state = hashlib.sha256(" ".join(words).encode())
-    for path in (*sources, *headers):
-        state.update(path.read_bytes())
-    return state.hexdigest()[:24]
+    command = ["cc", *options, *WARNINGS, "-Wconversion", "-o", f"{{out}}/{name}", *map(str, sources), *libraries]
+    return build_once(name, [*sources, *headers], command)

@@ -49,7 +49,8 @@ class Chapter:
     @property
     def excluded(self) -> str:
         """What the figures leave out."""
-        return self.section.text if self.section else self.experiment.excluded
+        here = any(machine.is_hardware for machine in self.machines)
+        return self.experiment.excluded_here if here else self.experiment.excluded
 
 
 def collect(experiments: Iterable[Experiment], folder: Path | None = None, *, newest: bool = False) -> list[Chapter]:

@@ -65,12 +65,10 @@ class Verdict:
 class Section:
     """All that is shown of one experiment.
 
-    `text` is what the figures leave out.  `gaps` are for what the records do not tell: failures, cases that
-    were left out and complaints of kernels are found there.
+    `gaps` are for what the records do not tell: failures, cases that were left out and complaints of kernels are
+    found there.
     """
 
-    title: str
-    text: str
     parts: Sequence[Table | Plot]
     verdicts: Sequence[Verdict] = ()
     gaps: Sequence[str] = ()

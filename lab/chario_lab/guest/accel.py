@@ -8,24 +8,46 @@ QEMU with a code that nothing else gives.  The verdict holds until the host
 boots again.
 """
 
+import getpass
 import hashlib
 import os
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from chario_lab.cache import cache_dir, locked, say
 from chario_lab.guest.plan import Host, boot_args, machine_args
 from chario_lab.guest.spec import GuestSpec
-from chario_lab.qemu import Qemu, kvm_works
+from chario_lab.qemu import Qemu
 
-PROBE_LIMIT_S = 20
+KVM = Path("/dev/kvm")
+PROBE_LIMIT_S = 20.0
 # init writes 0x21 to the exit port; QEMU ends with (value << 1) | 1.
 PROBE_CODE = 0x21 << 1 | 1
 
 
+@cache
+def may_use_kvm() -> bool:
+    """Whether there is KVM here for this user; who may not use it is told how to change that."""
+    if not KVM.exists():
+        return False
+    if not os.access(KVM, os.R_OK | os.W_OK):
+        say(f"you may not use {KVM}, so guests are emulated, which is slower; as root: adduser {username()} kvm")
+        return False
+    return True
+
+
+def username() -> str:
+    """Who runs this, for a line to copy."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "USER"
+
+
 def boots_with_kvm(qemu: Qemu, kernel: Path, initrd: Path) -> bool:
     """The verdict for this host, found out once."""
-    if not kvm_works():
+    if not may_use_kvm():
         return False
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text()
     key = hashlib.sha256(f"{boot_id} {qemu.binary} {qemu.version}".encode()).hexdigest()[:16]

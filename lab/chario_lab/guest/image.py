@@ -15,10 +15,10 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from chario_lab.cache import cache_dir, keep
+from chario_lab.cache import cache_dir
+from chario_lab.programs import WARNINGS, build_once
 
-AGENT_FLAGS = ("-std=gnu11", "-O2", "-s", "-static", "-Wall", "-Wextra", "-Werror", "-Wconversion")
-AGENT_LIBRARIES = ("-ljson-c",)
+AGENT_FLAGS = ("-std=gnu11", "-O2", "-s", "-static", *WARNINGS, "-Wconversion")
 GUEST_DIR = Path(__file__).resolve().parents[2] / "guest"
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay", "virtio_console", "configfs")
 
@@ -58,19 +58,8 @@ def module_members(modules: Path) -> dict[str, bytes]:
 def build_agent() -> Path:
     """The agent of lab/guest/agent, a program that needs no library of the guest."""
     sources = sorted((GUEST_DIR / "agent").glob("*.[ch]"))
-    command = ["gcc", *AGENT_FLAGS, *(str(path) for path in sources if path.suffix == ".c"), *AGENT_LIBRARIES]
-
-    def make(folder: Path) -> None:
-        try:
-            done = subprocess.run([*command, "-o", str(folder / "agent")], capture_output=True, text=True, check=False)
-        except FileNotFoundError:
-            raise ImageError("gcc is missing, which builds the agent of guests: run scripts/setup.sh") from None
-        if done.returncode:
-            raise ImageError(f"the agent of guests does not build; run scripts/setup.sh\n{done.stderr.rstrip()}")
-
-    content = {path.name: path.read_bytes() for path in sources}
-    content["flags"] = " ".join([*AGENT_FLAGS, *AGENT_LIBRARIES]).encode()
-    return keep(cache_dir() / "programs" / f"agent-{digest(content)}", "the agent of guests", make) / "agent"
+    command = ["gcc", *AGENT_FLAGS, *(str(path) for path in sources if path.suffix == ".c"), "-ljson-c"]
+    return build_once("agent", sources, [*command, "-o", "{out}/agent"])
 
 
 def find_busybox() -> Path:

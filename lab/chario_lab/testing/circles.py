@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from chario_lab.kernel import KernelError, build_module, get_kernel
+from chario_lab.cache import guarded
+from chario_lab.kernel import build_module, get_kernel
 
 # What each source may use: the tracepoints tie in with all of them.
 SEEN_BY_ALL = {"trace"}
@@ -73,12 +74,9 @@ def fold(graph: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     return folders
 
 
-def main() -> None:
-    """Build the module of this folder, and exit with 1 if two of its sources, or folders, need each other."""
-    try:
-        module = build_module(get_kernel("6.1"), Path("kernel"))
-    except KernelError as error:
-        sys.exit(str(error))
+def main() -> int:
+    """Build the module of this folder; 1 if two of its sources, or folders, need each other."""
+    module = build_module(get_kernel("6.1"), Path("kernel"))
     graph = uses(read_objects(module.parent))
     circle = find_circle(graph)
     for name, used in itertools.pairwise(circle):
@@ -87,8 +85,8 @@ def main() -> None:
     round_trip = find_circle(folders)
     for name, used in itertools.pairwise(round_trip):
         print(f"kernel/{name}: uses {used} ({folders[name][used]})")
-    sys.exit(1 if circle or round_trip else 0)
+    return 1 if circle or round_trip else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(guarded(main))

@@ -59,7 +59,8 @@ def print_run(console: Console, run: Results, behind: Mapping[str, Results]) -> 
         console.print(_verdict_table(run, verdicts))
         console.print(_steady_line(run))
         console.print(_pairs_table(run, "What a block disk costs calls beside it", matrix.SIDE_PAIRS))
-        console.print(_region_table(run))
+        region = ("whole disk", "region")
+        console.print(_pairs_table(run, "What a region costs", matrix.REGION_PAIRS, region, matrix.REGION_LIMIT))
         console.print(_pairs_table(run, "What a timeline costs", matrix.TIMELINE_PAIRS))
         console.print(
             _pairs_table(run, "What RWF_HIPRI costs, beside a file that is polled anyway", matrix.HIPRI_PAIRS)
@@ -205,26 +206,21 @@ def _steady_line(run: Results) -> str:
     )
 
 
-def _pairs_table(run: Results, title: str, pairs: Sequence[tuple[str, str]]) -> Table:
-    """What something costs: calls with it, and without."""
-    table = _table(title, "call", "without", "with", "more")
+def _pairs_table(
+    run: Results,
+    title: str,
+    pairs: Sequence[tuple[str, str]],
+    names: tuple[str, str] = ("without", "with"),
+    limit: int | None = None,
+) -> Table:
+    """What something costs: calls with it, and without, and whether that is within a limit, where there is one."""
+    table = _table(title, "call", *names, "more", *([] if limit is None else [f"at most {limit}"]))
     for key, base in pairs:
         counted, without = run.instructions(key), run.instructions(base)
         more = None if counted is None or without is None else counted - without
-        figures = (_figure(run, base), _figure(run, key), _marked(more, run.doubts(key, base)))
-        table.add_row(matrix.CASES[key].title, *figures)
-    return table
-
-
-def _region_table(run: Results) -> Table:
-    """What a region costs: calls through it, and to a whole disk without a block disk."""
-    table = _table("What a region costs", "call", "whole disk", "region", "more", f"at most {matrix.REGION_LIMIT}")
-    for key, base in matrix.REGION_PAIRS:
-        counted, whole = run.instructions(key), run.instructions(base)
-        more = None if counted is None or whole is None else counted - whole
         doubts = run.doubts(key, base)
-        good = "-" if more is None else _mark(more <= matrix.REGION_LIMIT, doubts)
-        table.add_row(matrix.CASES[key].title, _figure(run, base), _figure(run, key), _marked(more, doubts), good)
+        good = [] if limit is None else ["-" if more is None else _mark(more <= limit, doubts)]
+        table.add_row(matrix.CASES[key].title, _figure(run, base), _figure(run, key), _marked(more, doubts), *good)
     return table
 
 

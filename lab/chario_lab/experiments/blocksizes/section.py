@@ -130,16 +130,14 @@ def section(records: Sequence[AnyRecord]) -> Section:
     own = Table("The paper's figures, as its text gives them", ["", "in the paper"], PAPER, BOARD)
     parts: list[Table | Plot] = [own]
     verdicts: list[Verdict] = []
-    found = results(records)
-    for one in found:
+    for one in results(records):
         parts += [picture(one, *figure) for figure in (PICTURES_HERE if one.is_hardware else PICTURES)]
         parts += [costs(one, direction) for direction in DIRECTIONS]
         main = RATE if one.is_hardware else INSTRUCTIONS
         parts += [orders(one, main), processors(one, main)]
         parts += [clocks(one), profiles(one, main), databases(one)]
         verdicts += judge(one)
-    excluded = EXCLUDED_HERE if any(one.is_hardware for one in found) else EXCLUDED
-    return Section("Block sizes, from 512 bytes to 768 MiB", excluded, parts, verdicts)
+    return Section(parts, verdicts)
 
 
 def picture(results: Results, figure: Figure, place: str) -> Plot:

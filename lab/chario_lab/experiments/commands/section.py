@@ -62,7 +62,7 @@ def section(records: Sequence[AnyRecord]) -> Section:
         parts += [picture(commands, machine, direction) for direction in DIRECTIONS]
         parts.append(single(commands, machine))
         verdicts += judge(records, commands, machine)
-    return Section("Device commands for one call", EXCLUDED, parts, verdicts)
+    return Section(parts, verdicts)
 
 
 def table(found: Spreads, machine: MachineRecord, what: str) -> Table:

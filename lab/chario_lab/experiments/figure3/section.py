@@ -73,8 +73,7 @@ def section(records: Sequence[AnyRecord]) -> Section:
     """Tables and pictures of each machine."""
     parts: list[Table | Plot] = [Table("What the paper says of its Figure 3", ["", "where"], PAPER, BOARD)]
     verdicts: list[Verdict] = []
-    machines = of_kind(records, MachineRecord)
-    for machine in machines:
+    for machine in of_kind(records, MachineRecord):
         if machine.is_hardware:
             timed = here.timings(records, machine.machine)
             for order in ORDERS:
@@ -85,8 +84,7 @@ def section(records: Sequence[AnyRecord]) -> Section:
             for order in ORDERS:
                 parts += [table(found, machine, order), picture(found, WAYS, PARTS, machine, order)]
             verdicts += judge(found, machine)
-    excluded = here.EXCLUDED_HERE if any(machine.is_hardware for machine in machines) else EXCLUDED
-    return Section("Latency of periodic reads of 40 and 80 KiB, point by point", excluded, parts, verdicts)
+    return Section(parts, verdicts)
 
 
 def courses(records: Sequence[AnyRecord], machine: str) -> Courses:

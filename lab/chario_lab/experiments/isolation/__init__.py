@@ -3,11 +3,11 @@
 
 from chario_lab.experiment.spec import Experiment
 from chario_lab.experiments.isolation.plan import plan
-from chario_lab.experiments.isolation.section import EXCLUDED, EXCLUDED_HERE, TITLE, section
+from chario_lab.experiments.isolation.section import EXCLUDED, EXCLUDED_HERE, section
 
 EXPERIMENT = Experiment(
     name="isolation",
-    title=TITLE,
+    title="Urgent calls beside a busy block side of the same drive",
     paper="CharIO's own: chario(4), BLOCK DISK, on urgent calls",
     excluded=EXCLUDED,
     excluded_here=EXCLUDED_HERE,

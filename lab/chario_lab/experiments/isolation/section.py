@@ -12,8 +12,6 @@ from chario_lab.experiments.isolation.plan import CALL_KIB, HERE, IN_GUEST, IOPS
 from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
 from chario_lab.target.place import Holder
 
-TITLE = "Urgent calls beside a busy block side of the same drive"
-
 
 def measured(extent: Extent) -> str:
     """What is the same in a guest and on this machine, but for the numbers."""
@@ -79,13 +77,11 @@ def section(records: Sequence[AnyRecord]) -> Section:
     """A table and two pictures of each machine."""
     parts: list[Table | Plot] = []
     verdicts: list[Verdict] = []
-    machines = of_kind(records, MachineRecord)
-    for machine in machines:
+    for machine in of_kind(records, MachineRecord):
         found = outcomes(records, machine.machine)
         parts += [table(found, machine), times_picture(found, machine), rates_picture(found, machine)]
         verdicts += judge(found, machine)
-    excluded = EXCLUDED_HERE if any(machine.is_hardware for machine in machines) else EXCLUDED
-    return Section(TITLE, excluded, parts, verdicts)
+    return Section(parts, verdicts)
 
 
 def table(found: Outcomes, machine: MachineRecord) -> Table:

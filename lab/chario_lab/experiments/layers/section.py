@@ -15,7 +15,6 @@ from chario_lab.experiments.layers.shares import GROUPS, KNOWN, REST, SHOWN, Sha
 from chario_lab.experiments.ways import READ, WRITE
 from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
 
-TITLE = "The layers of direct I/O, from 4 KiB to 10 MiB"
 PAPER = Path(__file__).with_name("paper.toml")
 EXCLUDED = """\
 Shares are those of the instructions of program and kernel, the interrupt's and the wake-up's among them, without the
@@ -83,7 +82,7 @@ def section(records: Sequence[AnyRecord]) -> Section:
         parts += field.tables(both, machines[0])
         verdicts += [*judge(found, kernel), *field.judge(both, machines[0])]
     verdicts.append(sums(of_kind(records, SeriesRecord)))
-    return Section(TITLE, EXCLUDED, parts, verdicts)
+    return Section(parts, verdicts)
 
 
 def of_time(both: Mapping[Cell, field.Both], machine: MachineRecord) -> Section:
@@ -95,7 +94,7 @@ def of_time(both: Mapping[Cell, field.Both], machine: MachineRecord) -> Section:
     parts: list[Table | Plot] = [*field.tables(both, machine)]
     parts += [groups(own, machine.release, SSD_WRITE, f"the time, by {method}") for method, own in found.items()]
     parts.append(picture(traced, machine.release, NVME, f"the time, by {TRACED}"))
-    return Section(TITLE, EXCLUDED_HERE, parts, judge(traced, machine.release, of_time=True))
+    return Section(parts, judge(traced, machine.release, of_time=True))
 
 
 def table(found: Shares, kernel: str, medium: str, direction: str) -> Table:

@@ -74,8 +74,7 @@ def section(records: Sequence[AnyRecord]) -> Section:
     }
     parts += [picture(sound[machine], machine) for machine in machines]
     verdicts = [verdict for machine in machines for verdict in judge(sound[machine], machine)]
-    excluded = EXCLUDED_HERE if any(machine.is_hardware for machine in machines) else EXCLUDED
-    return Section("Storage access transfer speeds and CPU usages", excluded, parts, verdicts)
+    return Section(parts, verdicts)
 
 
 def speeds(found: Usages) -> Cells:
