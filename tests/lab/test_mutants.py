@@ -224,6 +224,7 @@ GENERATED = {
         "edge: < -> <=",
     ],
     "while (i < n && a->b)\n\t\ti++;": ["loop: < -> <="],
+    'err = push(x, "a, b") + player->push(x);\n\treturn push(x)->y;': ['result: push(x, "a, b")'],
     "x = 1 << n;": [],
 }
 
@@ -237,6 +238,7 @@ def test_mutations_are_made_of_a_source(body: str, should: list[str]) -> None:
     assert names == [f"a.c:f: {name}" for name in should]
     for site in sites:
         assert text.count(site.find) == 1 and site.replace != site.find
+        assert site.kind != "result" or site.name.partition("result: ")[2] in site.replace
 
 
 def test_each_equivalent_mutation_is_one() -> None:

@@ -11,6 +11,7 @@
 
 #include "store/area-inner.h"
 #include "stream/format.h"
+#include "stream/tape.h"
 #include "tap.h"
 #include "tape-rig.h"
 
@@ -102,6 +103,46 @@ TEST(test_apart, "data that lie apart in no place are passed over")
 	EQUAL(chario_reader_seek(rig.reader, 0), 0);
 	EQUAL(rig_next(), 0);
 	EQUAL(rig.record.sequence, 1);
+}
+
+/* The place of a record in a batch, and of its data from there; those apart are outside of it. */
+TEST(test_pieces, "data outside of their batch and segment are none")
+{
+	const uint32_t apart = CHARIO_DISK_RECORD_APART | CHARIO_RECORD_NO_CRC;
+	const struct {
+		uint32_t batch_bytes, at, flags, data, bytes;
+		int ret;
+	} cases[] = { { 4096, 512, 0, 48, 3536, 1 },
+		      { 4096, 512, 0, 48, 3537, -EBADMSG },
+		      { 4096, 512, 0, 40, 0, -EBADMSG },
+		      { 4096, 512, 0, 3584, 0, 1 },
+		      { 4096, 512, 0, 3592, 8, -EBADMSG },
+		      { 4096, 512, apart, 3584, 512, 1 },
+		      { 8192, 512, apart, 3584, 512, -EBADMSG },
+		      { 8192, 4608, apart, SEGMENT - 512, 512, -EBADMSG },
+		      { 8192, 512, apart, SEGMENT - 4096 - 512, 4096, 1 },
+		      { 8192, 512, apart, SEGMENT - 4096 - 512, 4097, -EBADMSG } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		static unsigned char memory[16384] __attribute__((__aligned__(8)));
+		struct chario_pile pile = { .pool.memory = memory,
+					    .at = cases[i].at,
+					    .sealed = true };
+		struct chario_disk_record *record = (void *)(memory + pile.at);
+		struct chario_piece piece;
+
+		pile.batch.bytes = cases[i].batch_bytes;
+		*record = (struct chario_disk_record){ .magic = CHARIO_DISK_RECORD_MAGIC,
+						       .flags = cases[i].flags,
+						       .bytes = cases[i].bytes,
+						       .data = cases[i].data,
+						       .next = pile.batch.bytes - pile.at };
+		record->crc = chario_disk_record_crc(
+			0, record, cases[i].flags ? NULL : (unsigned char *)record + record->data,
+			record->bytes);
+		if (chario_pile_next(&pile, SEGMENT, &piece) != cases[i].ret)
+			TAP_FAIL("piece %zu", i);
+	}
 }
 
 /* At the end of all numbers there is no segment: what looks for one would not end. */

@@ -17,11 +17,15 @@
 #define FILE_BYTES (1 << 20)
 #define AREA_BYTES 8192
 
+#define SECOND_NS 1000000000ULL
+
 static unsigned int waits;
+static uint64_t told_ns;
 
 static int note_wait(uint64_t patience_ns, void *data)
 {
-	waits += patience_ns >= 10000000000ULL && data == &waits;
+	told_ns = patience_ns;
+	waits += patience_ns >= 10 * SECOND_NS && data == &waits;
 	return 1;
 }
 
@@ -161,6 +165,8 @@ TEST(nobody_changes_a_table_that_is_being_written, "nobody changes a table that 
 	EQUAL(chario_store_open(path, O_RDWR, &store), 0);
 	EQUAL(chario_store_create(store, "new", AREA_BYTES, 0), -EBUSY);
 	EQUAL(waits, 1);
+	/* A file does not tell how long its writes may take. */
+	EQUAL(told_ns, 60 * SECOND_NS);
 	arrive(left);
 	EQUAL(chario_store_create(store, "new", AREA_BYTES, 0), 0);
 	chario_store_close(store);
@@ -222,6 +228,30 @@ TEST(a_fence_outlasts_what_is_late, "a fence outlasts what is late")
 	CHECK(stays(-EINTR));
 	CHECK(!stays(0));
 	CHECK(!stays(-ENOTTY));
+}
+
+static int get_info(const struct chario_device *device, struct chario_info *info, size_t size)
+{
+	info->deadline_ns = info->recovery_bound_ns = SECOND_NS;
+	return 0;
+}
+
+/* Whoever has the table may be stopped, however quick the drive is. */
+TEST(a_table_is_waited_for, "a quick drive does not make the wait for a table shorter")
+{
+	static const struct chario_device_ops ops = { .get_info = get_info };
+	struct chario_device *device = chario_device_make(&ops, NULL, path);
+	int other = open(path, O_RDWR | O_CLOEXEC), lock = open(path, O_RDWR | O_CLOEXEC);
+
+	device->fd = open(path, O_RDWR | O_CLOEXEC);
+	EQUAL(chario_lock_try(other, STORE_LOCK_TABLE, true), 0);
+	EQUAL(chario_fence_take_table(device, lock, true), -EBUSY);
+	EQUAL(told_ns, 10 * SECOND_NS);
+	EQUAL(chario_fence_take(device, STORE_LOCK_TABLE, true), -EBUSY);
+	EQUAL(told_ns, 2 * SECOND_NS);
+	close(lock);
+	close(other);
+	chario_device_close(device);
 }
 
 TEST_MAIN(make_store, drop_store)

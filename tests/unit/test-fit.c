@@ -167,6 +167,7 @@ TEST(test_refused, "what does not fit, and what is asked wrongly")
 	EQUAL(get_fit(150 * MIB, 100 * MIB, 0, &fit), -ENOSPC);
 	EQUAL(get_fit(UINT64_MAX, 0, 0, &fit), -EINVAL);
 	EQUAL(get_fit(8192, 0, 0, &fit), -ENOSPC);
+	EQUAL(get_fit(12288, 3900, 0, &fit), -ENOSPC);
 	EQUAL(get_fit(150 * MIB, 0, CHARIO_STREAM_APPEND, &fit), -EINVAL);
 	EQUAL(chario_stream_get_fit(150 * MIB, NULL, &fit, 8), -EINVAL);
 	EQUAL(chario_stream_get_fit(150 * MIB, NULL, &fit, sizeof(fit)), 0);
@@ -176,6 +177,36 @@ TEST(test_refused, "what does not fit, and what is asked wrongly")
 	/* A ring has more, so that less of it is being overwritten at a time. */
 	EQUAL(get_fit(150 * MIB, 0, CHARIO_STREAM_RING, &fit), 0);
 	EQUAL(fit.segments, 75);
+}
+
+/* Long records begin at blocks; segments are as long as usual unless shorter ones have more room. */
+TEST(test_chosen, "segments and buffers suit the records")
+{
+	const struct {
+		uint64_t area_bytes;
+		uint32_t record_bytes, flags, asked_bytes;
+		uint64_t segment_bytes, records, nr_buffers;
+	} cases[] = { { 80 * MIB, 128 << 10, 0, 8 << 20, 8 * MIB, 620, 8 },
+		      { 16 * MIB, 4096, CHARIO_STREAM_DENSE, 1 << 20, MIB, 4032, 8 },
+		      { 150 * MIB, 10000, 0, 0, 4 * MIB, 15429, 8 },
+		      { 150 * MIB, 100000, 0, 0, 4 * MIB, 1517, 8 },
+		      { 4096 * MIB, 33177600, 0, 0, 33181696, 129, 3 },
+		      { 70 * MIB, 33177600, 0, 0, 33181696, 2, 2 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct chario_stream_options options = {
+			.size = sizeof(options),
+			.flags = cases[i].flags,
+			.segment_bytes = cases[i].asked_bytes,
+			.record_bytes = cases[i].record_bytes,
+		};
+		struct chario_stream_fit fit;
+
+		EQUAL(chario_stream_get_fit(cases[i].area_bytes, &options, &fit, sizeof(fit)), 0);
+		EQUAL(fit.segment_bytes, cases[i].segment_bytes);
+		EQUAL(fit.records, cases[i].records);
+		EQUAL(fit.nr_buffers, cases[i].nr_buffers);
+	}
 }
 
 /* struct limit - the buffers that a limit of locked memory leaves */
@@ -194,7 +225,8 @@ static const struct limit limits[] = {
 	{ 8 * MIB, 0, 0, 0, MIB, 4 },       { MIB, 0, 0, 0, 64 * KIB, 4 },
 	{ 8 * MIB, 0, 8, 0, 512 * KIB, 8 }, { 10 * MIB, 4 * MIB, 0, 0, 4 * MIB, 2 },
 	{ 8 * MIB, 4 * MIB, 8, 0, 0, 0 },   { 4 * MIB, 0, 0, MIB, MIB + 4 * KIB, 2 },
-	{ 2 * MIB, 0, 0, MIB, 0, 0 },
+	{ 2 * MIB, 0, 0, MIB, 0, 0 },       { 24 * MIB, 4 * MIB, 0, 0, 4 * MIB, 4 },
+	{ 700 * KIB, 0, 0, 0, 0, 0 },       { 42 * MIB, 20 * MIB, 0, 0, 20 * MIB, 2 },
 };
 
 static int open_limited(const struct limit *limit, uint32_t flags)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bounds of a store: where an area ends, which blocks a table has, how many changes a note
- * keeps, how much is copied at once, and which holes are long enough.
+ * Bounds of a store: which layouts it may have, where an area ends, which blocks a table has,
+ * how many changes a note keeps, how much is copied at once, and which holes are long enough.
  */
 #include <chario/area.h>
 
@@ -69,6 +69,173 @@ static bool holds(const char *name, char what, size_t bytes)
 static int make(const char *name, size_t bytes)
 {
 	return chario_store_create(store, name, bytes, 0) ?: fill(name, *name, bytes);
+}
+
+/* Stores of these lengths would not fit into memory. */
+TEST(test_plans, "a layout suits the disk")
+{
+	const struct {
+		uint64_t capacity_bytes;
+		uint32_t wish_bytes, layout_bytes;
+		int err;
+		uint64_t nr_blocks, alignment_bytes;
+	} cases[] = { { 2 * MIB, 0, 0, 0, 2, BLOCK },
+		      { 64 * MIB, 0, 0, 0, 81, BLOCK },
+		      { 1024 * MIB, 0, 0, 0, 100, BLOCK },
+		      { MIB << 15, 0, 0, 0, 205, BLOCK },
+		      { MIB << 21, 0, 0, 0, 10000, BLOCK },
+		      { MIB << 15, 16U << 20, 0, 0, 205, 16 * MIB },
+		      { MIB << 15, 32U << 20, 0, 0, 205, BLOCK },
+		      { MIB << 15, 0, 1U << 30, 0, 205, 1 << 30 },
+		      { MIB << 15, 0, 1U << 31, -EINVAL, 0, 0 },
+		      { 6 * BLOCK, 0, BLOCK, 0, 1, BLOCK },
+		      { 6 * BLOCK - 1, 0, BLOCK, -ENOSPC, 1, BLOCK } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct chario_store_layout wanted = { .alignment_bytes =
+								    cases[i].layout_bytes };
+		const struct chario_info info = { .capacity_bytes = cases[i].capacity_bytes,
+						  .physical_block_bytes = BLOCK,
+						  .write_alignment_bytes = cases[i].wish_bytes };
+		struct store_header header = { 0 };
+
+		EQUAL(chario_layout_plan(&header, &wanted, &info), cases[i].err);
+		EQUAL(header.nr_blocks, cases[i].nr_blocks);
+		EQUAL(header.alignment_bytes, cases[i].alignment_bytes);
+		EQUAL(chario_layout_is_sane(&header), !cases[i].err);
+	}
+}
+
+/* Whether a store can be like that; all in blocks but the alignment. */
+TEST(test_headers, "a header that no store can have is none")
+{
+	const struct {
+		uint64_t nr_blocks, alignment_bytes, data, second, capacity;
+		bool is_sane;
+	} cases[] = { { 1, BLOCK, 3, 3, 5, true },
+		      { 1, BLOCK, 2, 3, 5, false },
+		      { 1, BLOCK / 2, 3, 3, 5, false },
+		      { 1, 1 << 30, 3, 3, 5, true },
+		      { 1, 1ULL << 31, 3, 3, 5, false },
+		      { 1, BLOCK, 4, 3, 5, false },
+		      { 1, BLOCK, 3, -1ULL, 1, false },
+		      { 1, BLOCK, 3, (1ULL << 51) - 3, (1ULL << 51) - 1, true },
+		      { 1, BLOCK, 3, (1ULL << 51) - 2, 1ULL << 51, false },
+		      { 104858, BLOCK, 104860, 104860, 209719, true },
+		      { 104859, BLOCK, 104861, 104861, 209721, false } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct store_header header = {
+			.block_bytes = BLOCK,
+			.nr_blocks = cases[i].nr_blocks,
+			.alignment_bytes = cases[i].alignment_bytes,
+			.data_offset = cases[i].data * BLOCK,
+			.second_offset = cases[i].second * BLOCK,
+			.capacity_bytes = cases[i].capacity * BLOCK,
+		};
+
+		EQUAL(chario_layout_is_sane(&header), cases[i].is_sane);
+	}
+}
+
+TEST(test_no_room, "a disk without a whole pair of blocks has no store")
+{
+	struct rig_findings findings;
+
+	for (uint64_t bytes = 512; bytes <= BLOCK; bytes += BLOCK - 512) {
+		disk = log_disk_create(bytes, 512);
+		EQUAL(rig_open(disk, O_RDONLY, &store), -ENOMEDIUM);
+		EQUAL(rig_check(disk, 0, &findings), -ENOMEDIUM);
+		end();
+	}
+	disk = log_disk_create(MIB, 2 * BLOCK);
+	EQUAL(rig_format(disk, &layout), -EOPNOTSUPP);
+}
+
+/* More blocks than one write has, and than tell of an older store; or a bad one behind them. */
+TEST(test_format, "a table of any length is made, whatever is behind it")
+{
+	for (unsigned int areas = STORE_ENTRIES; areas <= 1300; areas += 1290) {
+		const struct chario_store_layout other_layout = { .size = sizeof(layout),
+								  .max_areas = areas };
+
+		disk = log_disk_create(4 * MIB, 512);
+		memset(disk->image, 0x5a, disk->bytes);
+		disk->faults.bad[0] = (struct log_place){ 9 * BLOCK, BLOCK };
+		EQUAL(rig_format(disk, &other_layout), 0);
+		log_disk_heal(disk);
+		CHECK(rig_is_clean(disk));
+		end();
+	}
+}
+
+/* Entries may come from any program. */
+TEST(test_entries, "an entry that no program writes is at fault")
+{
+	const struct store_header header = { .data_offset = 3 * BLOCK, .second_offset = 9 * BLOCK };
+	struct store_entry entry = {
+		.name = "a",
+		.fields = { .id = 1,
+			    .flags = STORE_ENTRY_STREAM,
+			    .nr_buffers = 1,
+			    .segment_bytes = BLOCK,
+			    .offset = 8 * BLOCK,
+			    .bytes = 1,
+			    .allocated_bytes = BLOCK },
+	};
+
+	CHECK(!chario_entry_fault(&header, &entry));
+	entry.fields.segment_bytes = 2 * BLOCK;
+	CHECK(chario_entry_fault(&header, &entry));
+	entry.fields.allocated_bytes = 2 * BLOCK;
+	CHECK(chario_entry_fault(&header, &entry));
+	entry.fields.offset = 7 * BLOCK;
+	CHECK(!chario_entry_fault(&header, &entry));
+	SAME_TEXT(chario_damage_name(CHARIO_DAMAGE_NEWER), "newer");
+	CHECK(!chario_damage_name(CHARIO_DAMAGE_NEWER + 1));
+	CHECK(!chario_damage_name(UINT32_MAX));
+}
+
+/* One lies inside another, and one half: nobody mends that while a store is only read. */
+TEST(test_overlaps, "areas that overlap are counted once")
+{
+	struct chario_store_info info;
+	struct store_place *places;
+	uint64_t from, offset;
+
+	begin(256 * KIB);
+	EQUAL(chario_store_create(store, "a", 3 * BLOCK, 0), 0);
+	EQUAL(chario_store_create(store, "b", 3 * BLOCK, 0), 0);
+	EQUAL(chario_store_create(store, "c", BLOCK, 0), 0);
+	EQUAL(chario_store_create(store, "d", BLOCK, 0), 0);
+	places = store->index.places;
+	from = places[0].offset;
+	places[1].offset = from + 2 * BLOCK;
+	places[2].offset = from + 3 * BLOCK;
+	places[3].offset = store->header.second_offset - 2 * BLOCK;
+	EQUAL(chario_index_find_hole(&store->index, &store->header, 2 * BLOCK, &offset), 0);
+	EQUAL(offset, from + 5 * BLOCK);
+	EQUAL(chario_store_get_info(store, &info, sizeof(info)), 0);
+	EQUAL(info.used_bytes, 6 * BLOCK);
+	EQUAL(info.nr_holes, 2);
+	EQUAL(info.largest_hole_bytes, places[3].offset - offset);
+}
+
+TEST(test_limits, "what an area needs has an end")
+{
+	struct chario_area *area;
+	char *name = malloc(1 << 25), byte;
+
+	memset(name, 'n', 1 << 25);
+	name[(1 << 25) - 1] = 0;
+	begin(256 * KIB);
+	EQUAL(chario_area_open(store, name, O_RDONLY, &area), -ENOENT);
+	free(name);
+	EQUAL(chario_store_create(store, "a", BLOCK, 0), 0);
+	EQUAL(chario_area_open(store, "a", O_RDONLY, &area), 0);
+	disk->most_locked = 1;
+	EQUAL(chario_area_read(area, &byte, 1, 0), -ENOMEM);
+	chario_area_close(area);
 }
 
 /* The block that an area ends in has more bytes than the area. */
@@ -141,15 +308,21 @@ TEST(test_no_block_is_mended, "nor mended")
 /* A log that no program writes does not count: it has too many entries, or one of no block. */
 TEST(test_no_log, "a log that cannot be does not count")
 {
-	for (uint32_t number = 0; number < 2; number++) {
+	const struct {
+		uint32_t nr_logged, slot;
+	} cases[] = { { 1U << 20, NO_BLOCK * STORE_ENTRIES },
+		      { 1, NO_BLOCK * STORE_ENTRIES },
+		      { STORE_LOGGED_MAX + 1, 0 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct store_changes *note;
 
 		begin(512 * KIB);
 		note = (void *)(disk->image + NOTE_AT);
 		EQUAL(make_areas(), 0);
 		note->head.sequence++;
-		note->nr_logged = number ? 1 : 1U << 20;
-		note->log[0].slot = NO_BLOCK * STORE_ENTRIES;
+		note->nr_logged = cases[i].nr_logged;
+		note->log[0].slot = cases[i].slot;
 		exercise_seal(disk->image, disk->bytes);
 		EQUAL(rig_count_areas(store), STORE_ENTRIES + 1);
 		EQUAL(chario_store_remove(store, IN_SECOND), 0);

@@ -66,7 +66,7 @@ def generate(file: str, text: str, checked: set[str]) -> list[Site]:
     names: dict[str, int] = {}
     for function in FUNCTION.finditer(mask(text)):
         whole = text[function.start() : function.end()]
-        for change in changes(function[2], checked):
+        for change in changes(function[2], text[function.start(2) : function.end(2)], checked):
             start, end = (function.start(2) + place for place in (change.start, change.end))
             was, now = (" ".join(part.split()) for part in (text[start:end], change.text))
             name = f"{file}:{function[1]}: {change.kind}: {was}" + (f" -> {now}" if change.kind != "result" else "")
@@ -79,15 +79,15 @@ def generate(file: str, text: str, checked: set[str]) -> list[Site]:
     return sorted(sites, key=lambda site: KINDS.index(site.kind))
 
 
-def changes(body: str, checked: set[str]) -> Iterator[Change]:
-    """All mutations of the body of a function."""
+def changes(body: str, unmasked: str, checked: set[str]) -> Iterator[Change]:
+    """All mutations of the body of a function; a call that remains has its texts."""
     for found in [*FLUSHES.finditer(body), *FLUSH_DUE.finditer(body)]:
         end = closing(body, found.end()) if body[found.end()] == "(" else found.end()
         yield Change("flush", found.start(), end, "0")
     for found in re.finditer(r"\b(\w+)\(", body):
-        if found[1] in checked and is_used(body, found.start()):
-            end = closing(body, found.end() - 1)
-            call = body[found.start() : end]
+        end = closing(body, found.end() - 1)
+        if found[1] in checked and is_used(body, found.start()) and not is_of_other(body, found.start(), end):
+            call = unmasked[found.start() : end]
             yield Change("result", found.start(), end, f"({{ int is = {call}; is < 0 ? 0 : is; }})")
     for found in GUARD.finditer(body):
         yield Change("guard", *found.span(), "1" if found[0].startswith("!") else "0")
@@ -119,6 +119,11 @@ def of_comparison(body: str, found: re.Match[str]) -> Iterator[Change]:
 def is_used(body: str, start: int) -> bool:
     """Whether anything is done with the result of a call."""
     return body[:start].rstrip()[-1:] not in (";", "{", "}", "", ")", ":") or body[:start].endswith("return ")
+
+
+def is_of_other(body: str, start: int, end: int) -> bool:
+    """Whether a call is one of a member, or of a static function of the same name that returns a pointer."""
+    return body[:start].endswith(("->", ".")) or body[end:].startswith("->")
 
 
 def closing(text: str, at: int) -> int:

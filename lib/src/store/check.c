@@ -209,8 +209,6 @@ static int check_device(struct chario_check *check)
 
 	if (ret)
 		return ret;
-	if (info.capacity_bytes < 2 * CHARIO_STORE_BLOCK)
-		return -ENOMEDIUM;
 	check->capacity = info.capacity_bytes;
 	store->lock_fd = chario_lock_open(store->device, store->writable);
 	if (store->lock_fd < 0)

@@ -101,11 +101,7 @@ static int begin_next(struct store_move *move, uint64_t *end, struct chario_area
 		uint64_t target = chario_store_round_up(*end, header->alignment_bytes);
 		int err;
 
-		/*
-		 * The old place of an open area that slides over itself comes later in the
-		 * list.
-		 */
-		if (place->offset >= *end && (moving || place->offset > target)) {
+		if (moving || place->offset > target) {
 			err = begin(move, place, target, area);
 			if (err != -EBUSY)
 				return err;

@@ -237,6 +237,13 @@ int chario_layout_measure(const struct chario_store *store, struct chario_info *
 /* Read the header of the store of a device.  Returns 0 or the errors of chario_store_open(). */
 int chario_layout_read(struct chario_store *store);
 
+/*
+ * Make the header of a store for a device; @layout is NULL for the usual one.  Returns 0,
+ * -EINVAL if the layout is not possible, -ENOSPC if the device is too small, or -EIO.
+ */
+int chario_layout_plan(struct store_header *header, const struct chario_store_layout *layout,
+		       const struct chario_info *info);
+
 /* Returns whether the values of a header are possible. */
 bool chario_layout_is_sane(const struct store_header *header);
 

@@ -36,11 +36,9 @@ static bool is_power_of_two(uint64_t number)
 static uint64_t usual_areas(uint64_t capacity_bytes)
 {
 	uint64_t by_table = capacity_bytes / 100 / 2 / CHARIO_STORE_BLOCK * STORE_ENTRIES;
-	uint64_t by_size = capacity_bytes / USUAL_AREA_BYTES;
-	uint64_t areas = by_table < USUAL_AREAS ? by_table : USUAL_AREAS;
+	uint64_t by_size = MIN(capacity_bytes / USUAL_AREA_BYTES, USUAL_AREAS_MOST);
+	uint64_t areas = MAX(MIN(by_table, USUAL_AREAS), by_size);
 
-	if (by_size > areas)
-		areas = by_size < USUAL_AREAS_MOST ? by_size : USUAL_AREAS_MOST;
 	return areas ? areas : STORE_ENTRIES;
 }
 
@@ -74,8 +72,8 @@ static int make_uuid(uint8_t uuid[16])
 	return 0;
 }
 
-static int plan(struct store_header *header, const struct chario_store_layout *layout,
-		const struct chario_info *info)
+int chario_layout_plan(struct store_header *header, const struct chario_store_layout *layout,
+		       const struct chario_info *info)
 {
 	uint64_t capacity = info->capacity_bytes;
 	uint64_t areas = layout && layout->max_areas ? layout->max_areas : usual_areas(capacity);
@@ -260,8 +258,7 @@ static int write_store(struct chario_store *store)
 	if (!err)
 		err = wipe(store, last, 0);
 	for (uint64_t number = 0; number < nr_blocks && !err; number += batch)
-		err = push_tables(store, number,
-				  nr_blocks - number < batch ? nr_blocks - number : batch);
+		err = push_tables(store, number, MIN(nr_blocks - number, batch));
 	if (!err)
 		err = wipe_behind_table(store);
 	if (!err)
@@ -303,7 +300,7 @@ static int format(struct chario_store *store, const struct chario_store_layout *
 	int err = chario_layout_measure(store, &info);
 
 	if (!err)
-		err = plan(&store->header, layout, &info);
+		err = chario_layout_plan(&store->header, layout, &info);
 	if (!err && !(layout && layout->flags & CHARIO_LAYOUT_REPLACE))
 		err = refuse_store(store);
 	return err ? err : write_store(store);

@@ -34,14 +34,15 @@ static void skip_to(struct chario_stream *stream, struct chario_head *head, uint
  * the table knows of behind it, and segments that cannot be read, are damaged but may be
  * readable another time, so they are not overwritten, and their numbers are not given again.
  * Where nothing tells these, as many are left out as fit.  Nothing tells their times, either, so a
- * new run begins.
+ * new run begins.  Returns 0 or a negative errno.
  */
-static void skip_damage(struct chario_stream *stream, const struct store_end *end,
-			struct chario_head *head)
+static int skip_damage(struct chario_stream *stream, const struct store_end *end,
+		       struct chario_head *head)
 {
 	struct chario_tape *tape = &stream->tape;
 	uint64_t next = head->found ? head->last.segment + 1 : 0;
 	uint64_t unreadable = head->unread_rest;
+	int err;
 
 	if (head->damaged) {
 		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence);
@@ -58,7 +59,9 @@ static void skip_damage(struct chario_stream *stream, const struct store_end *en
 			head->position = end->bytes;
 		}
 	}
-	unreadable += chario_tape_skip_unreadable(tape, &next);
+	err = chario_tape_skip_unreadable(tape, &next, &unreadable);
+	if (err)
+		return err;
 	head->turns |= head->damaged || unreadable;
 	/* The end of a ring is removed from the table before anything is written behind it. */
 	if (unreadable && !(tape->ring && end->time_ns))
@@ -68,6 +71,7 @@ static void skip_damage(struct chario_stream *stream, const struct store_end *en
 	if (head->unread_rest)
 		head->last.serial += tape->segment_bytes / CHARIO_DISK_BLOCK;
 	skip_to(stream, head, next);
+	return 0;
 }
 
 /*
@@ -95,9 +99,9 @@ int chario_stream_find_end(struct chario_stream *stream, const struct chario_are
 		return err;
 	stream->after_end = chario_head_is_closed(&head, entry);
 	stream->status.lost_records = chario_lost_before_head(&head, &entry->end);
-	skip_damage(stream, &entry->end, &head);
-	if (!head.found)
-		return 0;
+	err = skip_damage(stream, &entry->end, &head);
+	if (err || !head.found)
+		return err;
 	/* The last batch of a closed recording is often empty and tells no time: a new run begins. */
 	turns = head.turns || !head.latest_ns;
 	stream->next_segment = head.last.segment + 1;

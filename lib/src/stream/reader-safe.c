@@ -68,10 +68,12 @@ static int may_be_torn(struct chario_reader *reader, uint64_t next)
 	latest = MAX(batch.segment + tape->gap + 1, tape->told) - 1;
 	/* The search counts these up to a window; a program that continues skips unreadable ones. */
 	for (ret = 0; !ret && latest < next; latest += !ret) {
-		if (latest + 1 >= tape->slots)
+		if (latest + 1 >= tape->slots) {
 			ret = chario_tape_peek(tape, latest + 1, 0, &batch);
-		else
-			ret = !chario_tape_is_unreadable(tape, latest + 1, 0);
+		} else {
+			ret = chario_tape_is_unreadable(tape, latest + 1, 0);
+			ret = ret < 0 ? ret : !ret;
+		}
 	}
 	if (ret < 0 || next > latest + tape->window)
 		return MIN(ret, 0);

@@ -125,8 +125,10 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 			all.first_time_ns = 0;
 		next = head.last.segment + 1;
 	}
-	all.unreadable_segments =
-		chario_tape_skip_unreadable(tape, &next) + (head.damaged || head.unread_rest);
+	all.unreadable_segments = head.damaged || head.unread_rest;
+	ret = chario_tape_skip_unreadable(tape, &next, &all.unreadable_segments);
+	if (ret)
+		return ret;
 	ret = fill_end(reader, &head, &all);
 	if (ret)
 		return ret;

@@ -318,18 +318,21 @@ static int find_head(struct chario_tape *tape, bool is_still, struct chario_pile
 	return count_missing(tape, newest, head);
 }
 
-uint64_t chario_tape_skip_unreadable(struct chario_tape *tape, uint64_t *next)
+int chario_tape_skip_unreadable(struct chario_tape *tape, uint64_t *next, uint64_t *unreadable)
 {
 	uint64_t from = *next, end = tape->ring ? from + tape->slots - 1 : tape->slots;
-	uint64_t unreadable = 0;
 
 	for (uint64_t at = from; tape->doubtful && at < MIN(end, *next + tape->window); at++) {
-		if (!chario_tape_is_unreadable(tape, at, 0))
+		int ret = chario_tape_is_unreadable(tape, at, 0);
+
+		if (ret < 0)
+			return ret;
+		if (!ret)
 			continue;
-		unreadable++;
+		++*unreadable;
 		*next = at + 1;
 	}
-	return unreadable;
+	return 0;
 }
 
 int chario_tape_head(struct chario_tape *tape, bool is_still, struct chario_head *head)

@@ -105,6 +105,15 @@ static bool may_follow(const struct chario_disk_batch *last, const struct chario
 	       (batch->part == last->part || batch->durable_records > last->records);
 }
 
+/* Take note of a block without a header that cannot be read.  Returns 0 or a negative errno. */
+static int note_unread(struct chario_tape *tape, uint64_t segment, uint32_t offset)
+{
+	int ret = chario_tape_is_unreadable(tape, segment, offset);
+
+	tape->unread_rest |= ret > 0;
+	return MIN(ret, 0);
+}
+
 /* Find the first batch at a block of a segment, from one on, that may follow another. */
 static int search_blocks(struct chario_tape *tape, uint64_t segment, uint32_t offset,
 			 const struct chario_disk_batch *last, struct chario_disk_batch *batch)
@@ -117,7 +126,7 @@ static int search_blocks(struct chario_tape *tape, uint64_t segment, uint32_t of
 	for (; !ret && offset < tape->segment_bytes; offset += CHARIO_DISK_BLOCK) {
 		ret = look_ahead(&ahead, offset, batch);
 		if (!ret && !ahead.is_read && last && segment == last->segment)
-			tape->unread_rest |= chario_tape_is_unreadable(tape, segment, offset);
+			ret = note_unread(tape, segment, offset);
 		if (ret > 0)
 			ret = may_follow(last, batch);
 	}

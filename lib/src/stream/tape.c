@@ -117,10 +117,11 @@ bool chario_head_is_closed(const struct chario_head *head, const struct chario_a
 	return head->ended && !(head->last.flags & CHARIO_DISK_BATCH_TIMES);
 }
 
-bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment, uint32_t offset)
+int chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment, uint32_t offset)
 {
-	return chario_pool_is_damage(
-		read_place(tape, segment, offset, CHARIO_DISK_BLOCK, &tape->block));
+	ssize_t ret = read_place(tape, segment, offset, CHARIO_DISK_BLOCK, &tape->block);
+
+	return chario_pool_is_damage(ret) ? 1 : (int)MIN(ret, 0);
 }
 
 /*

@@ -210,8 +210,11 @@ int chario_tape_first(struct chario_tape *tape, uint64_t from, uint64_t to,
  */
 bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry);
 
-/* Returns whether the drive cannot read a block of a segment, whose content is then unknown. */
-bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment, uint32_t offset);
+/*
+ * Returns 1 if the drive cannot read a block of a segment, whose content is then unknown, 0 if it
+ * can, or the negative errno of another failure.
+ */
+int chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment, uint32_t offset);
 
 /*
  * Returns whether the recording was closed and not continued since, so that all of it was
@@ -222,9 +225,9 @@ bool chario_head_is_closed(const struct chario_head *head, const struct chario_a
 
 /*
  * Go from the place behind the newest segment, *@next, behind those that cannot be read and
- * may hold newer ones.  Returns their number.
+ * may hold newer ones, and add their number to @unreadable.  Returns 0 or a negative errno.
  */
-uint64_t chario_tape_skip_unreadable(struct chario_tape *tape, uint64_t *next);
+int chario_tape_skip_unreadable(struct chario_tape *tape, uint64_t *next, uint64_t *unreadable);
 
 /*
  * Read the header of the batch behind @last in its segment, of the same part.  Returns 1; 0 if
