@@ -369,8 +369,8 @@ static void leave_batch(struct chario_losses *losses, const struct chario_disk_b
 }
 
 /* Begin with the first batch, and a gap before it if the recording begins there. */
-static void begin(struct chario_losses *losses, const struct chario_disk_batch *batch,
-		  bool from_start)
+static void begin_with(struct chario_losses *losses, const struct chario_disk_batch *batch,
+		       bool from_start)
 {
 	static const struct chario_disk_batch none;
 	struct chario_gap gap;
@@ -402,7 +402,7 @@ void chario_losses_go_to(struct chario_losses *losses, const struct chario_disk_
 	if (chario_losses_have_begun(losses))
 		leave_batch(losses, batch, lap);
 	else
-		begin(losses, batch, from_start);
+		begin_with(losses, batch, from_start);
 	losses->lost = (struct chario_losses_lost){
 		.before = lost_before_start(losses),
 		.reached = lost_up_to_last(losses),
