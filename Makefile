@@ -151,7 +151,7 @@ check-static: setup
 check-meson: setup user
 	@test -e $(BUILD)/tests/abi/test-layout-32 || \
 		{ meson setup --wipe $(BUILD) && ninja -C $(BUILD); }
-	@meson test -C $(BUILD) --print-errorlogs
+	@meson test -C $(BUILD) --print-errorlogs --timeout-multiplier 5
 
 check-unit: check-meson check-sanitize
 	@CHARIO_BUILD='$(abspath $(BUILD))' "$$($(setup))"/bin/pytest -q -n 2 tests/lab tests/python tests/gst tests/format

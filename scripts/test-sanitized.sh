@@ -21,7 +21,7 @@ run()
 	shift 2
 	set_up "$build" -Db_sanitize="$sanitizers" -Db_lundef=false
 	ninja -C "$build" >&2
-	meson test -C "$build" --print-errorlogs --no-rebuild "$@"
+	meson test -C "$build" --print-errorlogs --no-rebuild --timeout-multiplier 5 "$@"
 }
 
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
