@@ -135,7 +135,7 @@ static int read_records(struct check *check, struct chario_reader *reader, struc
 		err = chario_reader_next(reader, 0, &record);
 		if (err == -EIO)
 			loss->blocks++;
-		if (!err || err == -ENODATA)
+		if (!err || err == -ENODATA || err == -EAGAIN)
 			missing += record.missing;
 		if (!err)
 			add_bytes(check, record.bytes);

@@ -246,10 +246,10 @@ int chario_src_next(ChariOSrc *source, GstBuffer **buffer)
 	int err = chario_reader_next(source->reader, source->follow ? CHARIO_GST_PATIENCE_NS : 0,
 				     &record);
 
+	if (err == -EAGAIN || err == -ENODATA)
+		note_missing(source, &record);
 	if (err == -EAGAIN)
 		return source->follow ? 0 : -ENODATA;
-	if (err == -ENODATA)
-		note_missing(source, &record);
 	if (err)
 		return err == -ENODATA ? err : note_damage(source, err);
 	source->damages = 0;

@@ -87,10 +87,9 @@ static inline void read_on(uint64_t from, uint64_t next, uint64_t missing)
 		are_missing += rig.record.missing;
 		from = rig.record.sequence + 1;
 	}
-	if (err == -ENODATA)
-		from += rig.record.missing;
-	EQUAL(from, next);
-	EQUAL(are_missing + (err == -ENODATA ? rig.record.missing : 0), missing);
+	CHECK(err == -ENODATA || err == -EAGAIN);
+	EQUAL(from + rig.record.missing, next);
+	EQUAL(are_missing + rig.record.missing, missing);
 }
 
 /* Open a reader; what is left of an earlier lap of a ring is passed over. */

@@ -257,7 +257,7 @@ TEST(test_cut_end, "durable records that are damaged at the end of a cut recordi
 	open_reader(0);
 	read_on(0, 3, 1);
 	check_losses(0);
-	EQUAL(rig_next(), -ENODATA);
+	EQUAL(rig_next(), -EAGAIN);
 	EQUAL(rig.record.missing, 0);
 	rig_close_reader();
 	/* A program that goes on makes them known. */
@@ -271,6 +271,79 @@ TEST(test_cut_end, "durable records that are damaged at the end of a cut recordi
 	damage(1, 0, 3);
 	damage(2, 0, 1);
 	read_whole(7, 3);
+}
+
+/* Searches look at places whose distance doubles; bodies of records 8 and 9 are bad, too. */
+TEST(test_cut_end_hides, "a cut end does not keep what damage hides behind it from being found")
+{
+	EQUAL(RIG_OPEN(.durability = CHARIO_DURABILITY_FUA), 0);
+	for (uint64_t i = 0; i < 18; i++)
+		EQUAL(rig_record(i, i + 1, 5000) ?: rig_wait(), 0);
+	stop_without_end();
+	memset(rig_place(8 * RIG_SEGMENT + 4096), 0, 4096);
+	memset(rig_place(9 * RIG_SEGMENT + 4096), 0, 4096);
+	for (uint64_t at = 10, step = 1; at < RIG_SLOTS; at += step) {
+		memset(rig_place(at * RIG_SEGMENT), 0, 4096);
+		step <<= at >= 14;
+	}
+	read_whole(18, 8);
+}
+
+TEST(test_end_once, "what is missing at an end is told once")
+{
+	EQUAL(open_long(0) ?: record_each(0, 4) ?: rig_close(), 0);
+	damage(0, 2, 4);
+	open_reader(0);
+	read_on(0, 4, 2);
+	EQUAL(rig_next(), -ENODATA);
+	EQUAL(rig.record.missing, 0);
+	EQUAL(rig.record.sequence, 4);
+}
+
+/* Of the numbers that a program has left out one is that of its record, which is gone. */
+TEST(test_left_out, "numbers left out for damage are not those of records that were not durable")
+{
+	const uint64_t left_out = LONG_SEGMENT / 56;
+
+	record_and_stop(0, 0, 3);
+	rig_spoil(0, LONG_SEGMENT);
+	record_and_stop(CHARIO_STREAM_APPEND, left_out, left_out + 1);
+	record_and_stop(CHARIO_STREAM_APPEND, left_out + 1, left_out + 2);
+	say_durable(block(2, 0), 0);
+	wipe(1, 0, 1);
+	open_reader(0);
+	EQUAL(rig_next(), 0);
+	check_losses(1);
+}
+
+/* A write is slow, and all others of the window are done. */
+TEST(test_slow_write, "a follower waits for a segment whose write is slow")
+{
+	const uint64_t from = lab_area_offset(rig.store), window = rig_small.nr_buffers;
+
+	EQUAL(RIG_OPEN(.durability = CHARIO_DURABILITY_FUA), 0);
+	EQUAL(rig_record(0, 3, chario_stream_room_bytes(rig.stream)) ?: rig_wait(), 0);
+	EQUAL(rig_open_reader(), 0);
+	CHECK(rig_are_next(0, 3));
+	log_disk_hold(rig.disk, from + 3UL * RIG_SEGMENT, from + 4UL * RIG_SEGMENT);
+	EQUAL(rig_record(3, 3 + window, chario_stream_room_bytes(rig.stream)), 0);
+	while (rig.stream->in_flight > 1 || rig.stream->next + rig.stream->open < rig.stream->tail)
+		EQUAL(chario_stream_service(rig.stream), 0);
+	EQUAL(rig_next(), -EAGAIN);
+	log_disk_hold(rig.disk, 0, 0);
+	EQUAL(rig_wait(), 0);
+	CHECK(rig_are_next(3, 3 + window));
+}
+
+/* The last batch of the first part is torn, too; the second part knows of it, and counts record 3. */
+TEST(test_cut_before, "a record that a power cut took in front of a torn batch was not durable")
+{
+	record_and_stop(0, 0, 5);
+	wipe(0, 3, 1);
+	damage(0, 4, 5);
+	say_durable(block(0, 4), 3);
+	record_and_stop(CHARIO_STREAM_APPEND, 4, 5);
+	expect(0, 5, 1, 1);
 }
 
 TEST(test_behind_end, "parts behind an end hide no damage before it")

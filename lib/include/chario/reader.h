@@ -32,8 +32,9 @@ struct chario_reader;
  *	was a seek
  *
  * With -ENODATA, at the end of a recording, @sequence is the number behind the last record, and
- * @missing is the number of records missing before it; all else is 0.  If the recording was
- * interrupted, the last record is the last one that is known to have been durable.
+ * @missing is the number of records missing before it; all else is 0.  So it is with -EAGAIN
+ * where an interrupted recording lacks records that are known to have been durable; elsewhere
+ * all is 0 with -EAGAIN.
  *
  * Programs make the struct, so it keeps its length.
  */
@@ -162,11 +163,10 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
  * segments are left out when the ring is being recorded to, or was interrupted.
  *
  * Context: may sleep.
- * Return: 0; -ENODATA at the end of a recording that was ended, or that was interrupted and
- * lacks its last durable records, and the first time the number of records missing there in
- * @record; -EAGAIN if there is no record yet, which is also the end of any other interrupted
- * recording; -ESTALE if another recording has been begun in the area: close the reader;
- * -ENOMEM; or an error of pread(2).
+ * Return: 0; -ENODATA at the end of a recording that was ended; -EAGAIN if there is no record
+ * yet, which is also the end of an interrupted recording; with both, the first time, the number
+ * of records missing there in @record; -ESTALE if another recording has been begun in the area:
+ * close the reader; -ENOMEM; or an error of pread(2).
  */
 int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 		       struct chario_record *record);

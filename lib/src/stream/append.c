@@ -11,9 +11,6 @@ static bool is_sane(const struct store_end *end)
 	       end->segment < CHARIO_DISK_COUNT_MAX;
 }
 
-/* Smallest record with its header in bytes. */
-#define RECORD_MIN (sizeof(struct chario_disk_record) + CHARIO_DISK_HEADER_ALIGN)
-
 /* Place the head behind segments that hold nothing readable, and batches that may be there. */
 static void skip_to(struct chario_stream *stream, struct chario_head *head, uint64_t next)
 {
@@ -66,7 +63,7 @@ static int skip_damage(struct chario_stream *stream, const struct store_end *end
 	/* The end of a ring is removed from the table before anything is written behind it. */
 	if (unreadable && !(tape->ring && end->time_ns))
 		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence) +
-				      unreadable * (tape->segment_bytes / RECORD_MIN);
+				      unreadable * chario_tape_most_records(tape);
 	/* Readers see from the serial numbers that batches are left out. */
 	if (head->unread_rest)
 		head->last.serial += tape->segment_bytes / CHARIO_DISK_BLOCK;

@@ -44,6 +44,7 @@ void chario_losses_reset(struct chario_losses *losses)
 	*losses = (struct chario_losses){
 		.batch.start = UINT64_MAX,
 		.gaps = losses->gaps,
+		.left_out = losses->left_out,
 	};
 }
 
@@ -368,7 +369,10 @@ static void leave_batch(struct chario_losses *losses, const struct chario_disk_b
 	chario_gaps_add(&losses->gaps, &behind);
 }
 
-/* Begin with the first batch, and a gap before it if the recording begins there. */
+/*
+ * Begin with the first batch, and a gap before it if the recording begins there.  Numbers that a
+ * program has left out for damage are not those of records that may not have been durable.
+ */
 static void begin_with(struct chario_losses *losses, const struct chario_disk_batch *batch,
 		       bool from_start)
 {
@@ -378,6 +382,8 @@ static void begin_with(struct chario_losses *losses, const struct chario_disk_ba
 	losses->first_sequence = batch->sequence;
 	if (from_start) {
 		gap = find_gap_before(&none, batch);
+		if (gap.numbers >= gap.to - gap.from + losses->left_out)
+			gap.undurable = gap.to - gap.from;
 		chario_gaps_add(&losses->gaps, &gap);
 	} else {
 		losses->reached_records = batch->records;
@@ -468,15 +474,18 @@ void chario_losses_pass_durable(struct chario_losses *losses, uint64_t numbers)
  */
 void chario_losses_end(struct chario_losses *losses, uint64_t end)
 {
+	const struct chario_disk_batch *last = &losses->batch.header;
 	struct chario_gaps *gaps = &losses->gaps;
 
 	if (chario_losses_have_begun(losses) && end < losses->batch.header.next_sequence) {
+		last = &losses->closed;
 		losses->end = CHARIO_LOSSES_ENDED_BEFORE;
 		gaps->nr_sure = gaps->nr_closed;
 	} else {
 		losses->end = CHARIO_LOSSES_ENDED;
 		gaps->nr_sure = gaps->nr;
 	}
+	losses->reached_records = MAX(count_reached(losses), last->records + last->nr_records);
 }
 
 uint64_t chario_losses_count_undurable(const struct chario_losses *losses, bool is_closed)

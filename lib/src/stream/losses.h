@@ -70,6 +70,8 @@ enum chario_losses_end {
  * @first_sequence: number of the first record of the first batch
  * @gaps: records that are missing in the batches before
  * @end: end that has been reached
+ * @left_out: least number of numbers that a program that continues the recording leaves out for
+ *	damage
  */
 struct chario_losses {
 	struct chario_losses_batch batch;
@@ -79,6 +81,7 @@ struct chario_losses {
 	uint64_t first_sequence;
 	struct chario_gaps gaps;
 	enum chario_losses_end end;
+	uint64_t left_out;
 };
 
 /* Returns whether there has been a batch. */

@@ -330,7 +330,7 @@ static void turn(struct loop *loop)
 	uint64_t time_ns = err ? UINT64_MAX : record.time_ns;
 	enum side side = find_side(loop, time_ns);
 
-	if (!err || err == -ENODATA)
+	if (!err || err == -ENODATA || err == -EAGAIN)
 		count_missing(loop, record.missing, side, time_ns);
 	if (!err) {
 		loop->side = side;

@@ -69,9 +69,9 @@ struct chario_reader_clock {
  * @from_time_ns: time before which records are passed over
  * @looks: number of looks since the window was read
  * @noted: number behind the segment for which the newest one was looked up last
- * @end: number behind the last record, at the end of a recording that was ended, or behind the last
- *	one that is known to have been durable
- * @is_cut: true if @end is the latter
+ * @end: number behind the last record, at the end of a recording that was ended, or in front of
+ *	which it was cut off
+ * @is_cut: true if the recording was cut off and lacks durable records behind the place
  * @ended_ns: time of the end in the table, when the place was last behind all batches
  * @clock: clock of the record that began last
  * @losses: records that are missing and were not durable
@@ -151,7 +151,7 @@ int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_b
 /*
  * Returns whether a batch that bad ones hide comes before @batch, the next one that was found
  * without looking for it.  If that belongs to a part that did not know of the hidden batch, it gives
- * the same numbers again, and counts.
+ * the same numbers again, and counts; one that knew of it goes on in the next segment.
  */
 bool chario_reader_is_before(const struct chario_disk_batch *hidden,
 			     const struct chario_disk_batch *batch);

@@ -193,9 +193,11 @@ static bool may_come(const struct chario_reader *reader, const struct chario_dis
 		     const struct chario_disk_batch *newest)
 {
 	const struct chario_disk_batch *last = &reader->last;
-	uint64_t from = reader->fresh ? 0 : last->segment;
+	uint64_t missing = batch->segment - MIN(batch->segment, 1);
 
-	if (batch->segment <= reader->tape.told || newest->segment >= from + reader->tape.window)
+	if (!reader->fresh)
+		missing = MAX(missing, last->segment);
+	if (batch->segment <= reader->tape.told || newest->segment >= missing + reader->tape.window)
 		return false;
 	return reader->fresh ? batch->segment :
 			       batch->part != last->part || newest->part == last->part;
@@ -278,7 +280,10 @@ static int note_end(struct chario_reader *reader)
 bool chario_reader_is_before(const struct chario_disk_batch *hidden,
 			     const struct chario_disk_batch *batch)
 {
-	return hidden->next_sequence <= batch->sequence;
+	bool goes_on = hidden->serial + 1 == batch->serial &&
+		       hidden->segment + 1 == batch->segment && !batch->offset;
+
+	return goes_on || hidden->next_sequence <= batch->sequence;
 }
 
 /*
@@ -337,35 +342,35 @@ static void expect_any(struct chario_reader *reader)
 }
 
 /*
- * Move the end behind records that were durable, as the last batch tells, but are not there.
- * Between them may be numbers of records that the producer lost; all these are known if all before
- * the batch was durable.
+ * Returns the number behind the last record that was durable, as the last batch tells, if any are
+ * missing behind the place, or 0.  Between them may be numbers of records that the producer lost;
+ * all these are known if all before the batch was durable.
  */
-static void find_cut(struct chario_reader *reader)
+static uint64_t find_cut(const struct chario_reader *reader)
 {
 	const struct chario_disk_batch *last = &reader->last;
 	uint64_t durable = chario_losses_count_durable_behind(&reader->losses);
-	uint64_t end = MAX(reader->end, reader->expected + durable);
+	uint64_t end = reader->expected + durable;
 
-	if (last->durable_records == last->records)
-		end = MAX(end, last->sequence);
-	reader->is_cut = end > reader->end && (durable || reader->is_cut);
-	if (reader->is_cut)
-		reader->end = end;
+	if (!durable || !reader->has_expected)
+		return 0;
+	return last->durable_records == last->records ? MAX(end, last->sequence) : end;
 }
 
 /*
  * Find out if nothing follows the last record.  Returns -ENODATA if so, 0 if not, or
  * another negative errno.  The table has the end even if the end in the area is damaged;
- * the end of an earlier part does not count.  A recording that was not ended reaches up to its last
- * durable record.
+ * the end of an earlier part does not count.  A recording that was not ended may have been cut off
+ * in front of durable records.
  */
 static int look_for_end(struct chario_reader *reader, bool live)
 {
 	bool at_end = is_at_end(reader, live);
 	struct chario_area_stream entry;
+	uint64_t cut;
 	int err;
 
+	reader->is_cut = false;
 	if (live && !at_end)
 		return 0;
 	err = chario_area_get_stream(reader->area, &entry);
@@ -373,14 +378,16 @@ static int look_for_end(struct chario_reader *reader, bool live)
 		return err == -ENODATA ? -ESTALE : err;
 	expect_any(reader);
 	reader->end = at_end ? reader->last.next_sequence : 0;
+	cut = at_end ? 0 : find_cut(reader);
 	if (entry.session == reader->tape.session && entry.end.time_ns &&
-	    entry.end.sequence >= number_reached(reader)) {
+	    entry.end.sequence >= MAX(number_reached(reader), cut)) {
 		at_end = true;
 		reader->end = MAX(reader->end, entry.end.sequence);
 	}
-	if (!live && reader->has_expected)
-		find_cut(reader);
-	return at_end || reader->is_cut ? -ENODATA : 0;
+	reader->is_cut = cut && !at_end;
+	if (reader->is_cut)
+		reader->end = cut;
+	return at_end ? -ENODATA : 0;
 }
 
 /*

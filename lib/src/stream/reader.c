@@ -29,6 +29,7 @@ int chario_reader_open(struct chario_store *store, const char *name, struct char
 		chario_reader_close(made);
 		return err;
 	}
+	made->losses.left_out = chario_tape_most_records(&made->tape);
 	chario_reader_reset(made);
 	*reader = made;
 	return 0;
@@ -287,7 +288,7 @@ uint64_t chario_reader_boottime_ns(const struct chario_reader *reader)
 	return reader->clock.boottime_ns;
 }
 
-/* Report once the records missing at the end. */
+/* Report once the records missing at the end, whether the recording was ended or cut off there. */
 static void give_end(struct chario_reader *reader, struct chario_record *record)
 {
 	uint64_t missing = count_missing(reader, reader->end);
@@ -316,5 +317,8 @@ int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 		if (ret)
 			return ret == 1 ? 0 : ret;
 	} while (timeout_ns && chario_sys_nap(deadline_ns, CHARIO_READER_SLEEP_NS));
+	*record = (struct chario_record){ 0 };
+	if (reader->is_cut)
+		give_end(reader, record);
 	return -EAGAIN;
 }

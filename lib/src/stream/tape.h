@@ -73,6 +73,12 @@ static inline uint64_t chario_tape_lap(const struct chario_tape *tape)
 	return tape->ring ? tape->slots - tape->window : UINT64_MAX;
 }
 
+/* Returns the largest number of records that a segment can have. */
+static inline uint64_t chario_tape_most_records(const struct chario_tape *tape)
+{
+	return tape->segment_bytes / (sizeof(struct chario_disk_record) + CHARIO_DISK_HEADER_ALIGN);
+}
+
 /**
  * struct chario_pile - a batch in memory, and a place in it
  * @batch: header of the batch

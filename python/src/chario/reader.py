@@ -137,11 +137,9 @@ class Reader(Resource):
             result = call("chario_reader_next", pointer, wait_ns, byref(raw))
             if not result:
                 return [self._record(raw, copy)]
-        if result == -errno.ENODATA:
+        if result in (-errno.ENODATA, -errno.EAGAIN):
             self.missing_at_end += raw.missing
-            return None
-        if result == -errno.EAGAIN:
-            return []
+            return None if result == -errno.ENODATA else []
         raise ChariOError.of(result, self._what)
 
     def _record(self, raw: _abi.Record, copy: bool) -> Record:
