@@ -18,6 +18,7 @@
 #define MARGIN       64ul /* watched bytes in front of and behind a buffer */
 #define MAX_ELEMENTS 8
 #define PAGE         4096ul
+#define STEP         (1ul << 20)
 #define AREA         (LONGEST + (MAX_ELEMENTS + 1) * (PAGE + 2 * MARGIN))
 #define HUGE_PAGE    (2ul << 20)
 #define MAX_THREADS  64
@@ -284,8 +285,12 @@ static void *work(void *arg)
 	for (uint64_t i = 0; i < w->calls; i++)
 		one_call(w, i);
 	all = aligned_alloc(PAGE, w->bytes);
-	if (!all || pread(w->fd, all, w->bytes, (off_t)w->offset) != (ssize_t)w->bytes)
-		die("cannot read the region at %lu", w->offset);
+	/* Each call has a deadline, and the host may be busy. */
+	for (uint64_t at = 0, step; at < w->bytes; at += step) {
+		step = w->bytes - at < STEP ? w->bytes - at : STEP;
+		if (!all || pread(w->fd, all + at, step, (off_t)(w->offset + at)) != (ssize_t)step)
+			die("cannot read the region at %lu", w->offset + at);
+	}
 	if (memcmp(all, w->shadow, w->bytes))
 		die("the region at %lu differs at the end", w->offset);
 	return NULL;
