@@ -53,7 +53,7 @@ def give_up(rig: Rig, call: str, is_sent: Callable[[], bool], user: Sequence[str
     """Leave a command that the disk does not end; how many calls that took: the first may be late before it is sent."""
     count = 0
     while not is_sent():
-        assert rig.calls(NODE, LATE, call, user=user)[1] == (call.split(",")[0], -ETIMEDOUT)
+        assert rig.calls(NODE, LATE, call, user=user)[1] == (call.split(",", 1)[0], -ETIMEDOUT)
         count += 1
     return count
 
