@@ -74,7 +74,7 @@ static const char *advice(const struct chario_finding *finding)
 	case CHARIO_DAMAGE_NEWER:
 		return "install a newer release of CharIO; this one writes nothing here";
 	case CHARIO_DAMAGE_MOVE:
-		return "chario defrag goes on with it; nothing is lost meanwhile";
+		return "chario defrag completes it, or takes it back; nothing is lost meanwhile";
 	}
 	return "a newer release of CharIO may know what to do";
 }

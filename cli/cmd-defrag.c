@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "interrupt.h"
 #include "progress.h"
@@ -18,11 +19,13 @@
  * @progress: progress line
  * @quiet: true to show no progress
  * @moved_bytes: bytes moved so far
+ * @stays: areas that cannot be moved
  */
 struct work {
 	struct cli_progress progress;
 	bool quiet;
 	uint64_t moved_bytes;
+	struct cli_areas stays;
 };
 
 static int note(uint64_t done_bytes, uint64_t total_bytes, void *data)
@@ -35,6 +38,35 @@ static int note(uint64_t done_bytes, uint64_t total_bytes, void *data)
 	work->progress.total_bytes = total_bytes;
 	cli_progress_update(&work->progress, done_bytes);
 	return cli_interrupted() ? STOPPED : 0;
+}
+
+static int add_staying(const struct chario_area_info *area, void *data)
+{
+	struct work *work = data;
+
+	return cli_areas_add(area, &work->stays);
+}
+
+/* Say which areas could not be moved. */
+static void say_staying(const struct cli *cli, const struct work *work)
+{
+	for (size_t i = 0; i < work->stays.nr_areas; i++) {
+		const struct chario_area_info *area = &work->stays.areas[i];
+
+		cli_say(cli,
+			"\"%s\" stays in %s: a block of it cannot be read, or one of its new place cannot be written\n"
+			"copy away what can be read, chario rm it and call chario defrag again; chario check --data says what cannot be read",
+			area->name, area->flags & CHARIO_AREA_MOVING ? "two pieces" : "its place");
+	}
+}
+
+static struct json_object *names_of(const struct cli_areas *list)
+{
+	struct json_object *names = cli_must(json_object_new_array());
+
+	for (size_t i = 0; i < list->nr_areas; i++)
+		json_object_array_add(names, cli_must(json_object_new_string(list->areas[i].name)));
+	return names;
 }
 
 static int print_result(const struct cli *cli, const struct work *work)
@@ -52,6 +84,7 @@ static int print_result(const struct cli *cli, const struct work *work)
 		cli_json_number(object, "free_bytes", info.free_bytes);
 		cli_json_number(object, "largest_hole_bytes", info.largest_hole_bytes);
 		cli_json_number(object, "nr_holes", info.nr_holes);
+		json_object_object_add(object, "unmoved", names_of(&work->stays));
 		cli_json_print(object);
 		return CLI_OK;
 	}
@@ -59,24 +92,34 @@ static int print_result(const struct cli *cli, const struct work *work)
 	       cli_round_size(hole, info.largest_hole_bytes));
 	if (info.nr_holes > 1)
 		printf("%" PRIu64
-		       " holes are left: areas that are open, and gaps of the alignment\n",
+		       " holes are left: areas that are open or cannot be moved, and gaps of the alignment\n",
 		       info.nr_holes);
 	return CLI_OK;
+}
+
+static int tell(const struct cli *cli, const struct work *work, int ret)
+{
+	int status = ret ? CLI_FAILED : print_result(cli, work);
+
+	say_staying(cli, work);
+	if (!ret)
+		return work->stays.nr_areas ? CLI_FAILED : status;
+	if (ret < 0)
+		return cli_fail_area(cli, ret, "cannot go on; chario defrag takes it up again");
+	return cli_say(cli, "stopped; all areas are whole, and chario defrag goes on from here");
 }
 
 static int run(const struct cli *cli, bool quiet)
 {
 	struct work work = { .quiet = quiet };
-	int ret;
+	int ret, status;
 
 	cli_interrupt_catch();
-	ret = chario_store_defrag(cli->store, note, &work);
+	ret = chario_store_defrag_report(cli->store, note, add_staying, &work);
 	cli_progress_end(&work.progress);
-	if (!ret)
-		return print_result(cli, &work);
-	if (ret < 0)
-		return cli_fail_area(cli, ret, "cannot go on; chario defrag takes it up again");
-	return cli_say(cli, "stopped; all areas are whole, and chario defrag goes on from here");
+	status = tell(cli, &work, ret);
+	free(work.stays.areas);
+	return status;
 }
 
 int cmd_defrag(struct cli *cli)

@@ -50,7 +50,7 @@ static int check(const struct cli *cli, const struct job *job, const struct char
 	if (info.flags & CHARIO_AREA_MOVING)
 		return cli_say(cli,
 			       "\"%s\" lies in two pieces, because a move was interrupted; chario "
-			       "defrag goes on with it",
+			       "defrag completes it, or takes it back",
 			       job->area);
 	return CLI_OK;
 }

@@ -123,6 +123,7 @@ place()
 
 format 32M
 bytes 3000000 >source
+gives 0 create first 1M
 gives 0 put source area
 gives 0 record cam --size 1M --segment 64k --from source --bytes 500k --record 1000
 gives 0 check --data :: 'no damage'
@@ -139,7 +140,13 @@ gives 0 rename area other
 printf XXXXXXXX | dd of=store bs=1 seek=$(($(place cam) + 1000)) conv=notrunc 2>/dev/null
 gives 4 check --data :: 'loss: 1 record missing or damaged: "cam"'
 gives 0 check
-claim "data that cannot be read or are damaged are told"
+gives 0 rm first
+bad=$(($(place other) + 1228800))
+faulty FAULT_READ=$bad 1 defrag :: '"other" stays in its place: a block of it cannot be read' 'copy away what can be'
+faulty FAULT_READ=$bad 1 defrag --json :: '"unmoved"' '"other"'
+gives 0 defrag
+same source other
+claim "data that cannot be read or are damaged are told, and areas that cannot be moved"
 
 format 8M
 gives 0 create cam 4M

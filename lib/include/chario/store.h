@@ -434,6 +434,7 @@ const char *chario_area_attribute(const struct chario_area_info *info, const cha
  *
  * Context: may sleep; for as long as a copy takes.
  * Return: 0; -ENOENT; -EBUSY, see chario_store_remove(); -ENOSPC if no hole is long enough;
+ * -EIO if a block cannot be copied to the hole: the area stays as chario_store_defrag() says;
  * -EDQUOT if the file system that has the store's file has no room for the moved data;
  * -EINVAL if the area holds a recording; and the errors of chario_store_create(), pread(2)
  * and pwrite(2).
@@ -475,12 +476,32 @@ typedef int chario_store_progress(uint64_t done_bytes, uint64_t total_bytes, voi
  * any moment, even by a power cut: an area may then lie in two pieces, is read and written
  * as before, and the next call continues.
  *
+ * If a block of an area cannot be read, or one of its new place cannot be written, what has
+ * been moved of the area is copied back: the area stays in its old place, whole but for that
+ * block, and the areas behind it are moved up to it.  If that cannot be copied back either,
+ * because a block of the new place has gone bad meanwhile, the area stays in two pieces.
+ *
  * Context: may sleep; for as long as copying takes.
- * Return: 0; the result of @progress; -EBUSY if the lock of the table is held; -EROFS;
+ * Return: 0; the result of @progress; -EIO also, at the end, if an area stays for such a block, although
+ * all others have been moved; -EBUSY if the lock of the table is held; -EROFS;
  * -EUCLEAN; -EDQUOT if the file system that has the store's file has no room for the moved
  * data or for the table; -ENOMEM; and the errors of pread(2) and pwrite(2).
  */
 int chario_store_defrag(struct chario_store *store, chario_store_progress *progress, void *data);
+
+/**
+ * chario_store_defrag_report() - gather all free space, and tell which areas stay
+ * @store: a store that is open for writing
+ * @progress: function called from time to time, or NULL
+ * @visit: function called for each area that stays because a block cannot be copied
+ * @data: argument of @progress and @visit
+ *
+ * Context: may sleep; for as long as copying takes.
+ * Return: as chario_store_defrag(), but 0 if areas stay of which @visit has been told; the
+ * result of @visit, if not 0, which also ends the work.
+ */
+int chario_store_defrag_report(struct chario_store *store, chario_store_progress *progress,
+			       chario_area_visit *visit, void *data);
 
 #ifdef __cplusplus
 }

@@ -257,7 +257,7 @@ static int report_move(struct chario_check *check, uint64_t number, const struct
 		make_finding(CHARIO_DAMAGE_MOVE, CHARIO_SEVERITY_NOTE, number, entry);
 
 	return chario_check_report(check, &finding,
-				   "a move was interrupted; defrag goes on with it");
+				   "a move was interrupted; defrag completes it, or takes it back");
 }
 
 static int check_entry(struct chario_check *check, uint64_t slot, const struct store_entry *entry)

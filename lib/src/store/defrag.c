@@ -6,10 +6,15 @@
  * A long area with a small hole before it would slide in small steps, each with two changes
  * of the table and a flush.  If a hole behind the area is long enough, the area moves there
  * first, and comes back when its turn comes again.
+ *
+ * An area with a block that cannot be copied stays in its place, and those behind it move up
+ * to it.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "store/area-inner.h"
+#include "store/move.h"
 
 #define SHORT_DISTANCE (1ULL << 20)
 #define MANY_STEPS     16
@@ -90,7 +95,8 @@ static int begin(struct store_move *move, const struct store_place *place, uint6
 }
 
 /* Begin to move the next area; space before @end is done.  Leaves @area unset if none is left. */
-static int begin_next(struct store_move *move, uint64_t *end, struct chario_area **area)
+static int begin_next(struct store_move *move, const bool *stays, uint64_t *end,
+		      struct chario_area **area)
 {
 	const struct store_header *header = &move->store->header;
 	const struct store_index *index = &move->store->index;
@@ -101,7 +107,7 @@ static int begin_next(struct store_move *move, uint64_t *end, struct chario_area
 		uint64_t target = chario_store_round_up(*end, header->alignment_bytes);
 		int err;
 
-		if (moving || place->offset > target) {
+		if ((moving || place->offset > target) && !stays[place->item->slot]) {
 			err = begin(move, place, target, area);
 			if (err != -EBUSY)
 				return err;
@@ -111,7 +117,7 @@ static int begin_next(struct store_move *move, uint64_t *end, struct chario_area
 	return 0;
 }
 
-static int move_next(struct store_move *move, uint64_t *end, bool *moved)
+static int move_next(struct store_move *move, const bool *stays, uint64_t *end, bool *moved)
 {
 	struct chario_area *area CHARIO_SCOPED(chario_area_leave) = NULL;
 	int ret = chario_change_begin(move->store);
@@ -121,21 +127,58 @@ static int move_next(struct store_move *move, uint64_t *end, bool *moved)
 		return ret;
 	if (!move->total_bytes)
 		move->total_bytes = count_bytes(move->store);
-	ret = begin_next(move, end, &area);
+	ret = begin_next(move, stays, end, &area);
 	chario_change_end(move->store);
 	*moved = area;
 	return ret || !area ? ret : chario_move_run(move);
 }
 
-int chario_store_defrag(struct chario_store *store, chario_store_progress *progress, void *data)
+/* Tell the caller of an area that stays, unless it has been lost meanwhile. */
+static int tell(const struct store_move *move, chario_area_visit *visit)
 {
-	struct store_move move = { .store = store, .progress = progress, .data = data };
-	uint64_t end = store->header.data_offset;
-	bool moved;
+	struct chario_store *store = move->store;
+	struct chario_area_info info;
+	const struct store_item *item;
+	int err = visit ? chario_store_enter(store) : 0;
+
+	if (err || !visit)
+		return err;
+	item = store->index.slots[move->slot];
+	if (item)
+		chario_store_fill_info(&item->fields, item->name, &info);
+	pthread_mutex_unlock(&store->mutex);
+	return item ? visit(&info, move->data) : 0;
+}
+
+static int defrag(struct store_move *move, chario_area_visit *visit, bool *stays)
+{
+	uint64_t end = move->store->header.data_offset;
+	bool moved, all = true;
 	int ret;
 
-	do
-		ret = move_next(&move, &end, &moved);
-	while (moved && !ret);
+	do {
+		ret = move_next(move, stays, &end, &moved);
+		if (!ret && moved && move->course != MOVE_FORTH) {
+			stays[move->slot] = true;
+			all = false;
+			ret = tell(move, visit);
+		}
+	} while (moved && !ret);
+	return ret || all || visit ? ret : -EIO;
+}
+
+int chario_store_defrag_report(struct chario_store *store, chario_store_progress *progress,
+			       chario_area_visit *visit, void *data)
+{
+	struct store_move move = { .store = store, .progress = progress, .data = data };
+	bool *stays = calloc(store->header.nr_blocks * STORE_ENTRIES, sizeof(*stays));
+	int ret = stays ? defrag(&move, visit, stays) : -ENOMEM;
+
+	free(stays);
 	return ret;
+}
+
+int chario_store_defrag(struct chario_store *store, chario_store_progress *progress, void *data)
+{
+	return chario_store_defrag_report(store, progress, NULL, data);
 }

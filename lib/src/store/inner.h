@@ -13,7 +13,7 @@
  * store/store.c		open, close, look up
  * store/areas.c	create, rename, replace, exchange, remove
  * store/attributes.c	the user's own keys and values
- * store/move.c		move an area
+ * store/move.c		move an area, see store/move.h
  * store/resize.c, store/defrag.c
  * store/check.c, store/check-table.c
  *			damage
@@ -560,34 +560,5 @@ int chario_store_give_name(const struct store_item *item, const char *name,
 /* Does chario_store_check() on an open device, which stays the caller's. */
 int chario_store_check_device(struct chario_device *device, unsigned int flags,
 			      chario_finding_visit *visit, void *data);
-
-/* store/move.c */
-
-/**
- * struct store_move - an area that is being moved
- * @store: store of the area
- * @slot: slot of the area, which nobody has open
- * @progress: function that is told of progress, or NULL
- * @data: argument of @progress
- * @done_bytes: bytes that have been copied
- * @total_bytes: bytes to copy
- */
-struct store_move {
-	struct chario_store *store;
-	uint64_t slot;
-	chario_store_progress *progress;
-	void *data;
-	uint64_t done_bytes;
-	uint64_t total_bytes;
-};
-
-/*
- * Record in the table that an area lies at @offset and that none of it has been copied.
- * Call this between the begin and the end of a change.
- */
-int chario_move_begin(struct chario_store *store, uint64_t slot, uint64_t offset);
-
-/* Copy the rest of the area; this also continues a move that was interrupted. */
-int chario_move_run(struct store_move *move);
 
 #endif /* CHARIO_STORE_INNER_H */

@@ -7,12 +7,18 @@
  * durable.  An area may slide over itself towards the start of the disk and so overwrite
  * its old place.  Bytes that the table does not count yet must not be overwritten, so each
  * step copies at most the distance of the move.
+ *
+ * If a block cannot be read at the old place or written at the new one, the move is taken
+ * back: the same steps in the opposite order copy the moved bytes to the old place, and the
+ * number falls after the bytes are durable there.  So nothing takes the place of a block
+ * that cannot be read, and the area is in one piece again.
  */
+#include "store/move.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "device/ops.h"
-#include "store/inner.h"
 
 #define COPY_BYTES ((size_t)4 << 20)
 
@@ -46,7 +52,7 @@ static int copy(struct chario_buffer *buffer, uint64_t from, uint64_t to, uint64
 				buffer, chario_buffer_write(buffer, 0, (size_t)moved, to, 0),
 				(size_t)moved);
 		if (moved < 0)
-			return chario_store_blame(moved);
+			return chario_pool_is_damage(moved) ? -EIO : chario_store_blame(moved);
 		if (!moved || moved % CHARIO_STORE_BLOCK)
 			return -EIO;
 		from += (uint64_t)moved;
@@ -56,9 +62,10 @@ static int copy(struct chario_buffer *buffer, uint64_t from, uint64_t to, uint64
 	return 0;
 }
 
-static uint64_t step_bytes(const struct store_fields *fields)
+static uint64_t step_bytes(const struct store_fields *fields, bool is_back)
 {
-	uint64_t rest = fields->allocated_bytes - fields->moved_bytes;
+	uint64_t rest = is_back ? fields->moved_bytes :
+				  fields->allocated_bytes - fields->moved_bytes;
 	uint64_t distance = fields->move_offset > fields->offset ?
 				    fields->move_offset - fields->offset :
 				    fields->offset - fields->move_offset;
@@ -70,8 +77,18 @@ static uint64_t step_bytes(const struct store_fields *fields)
 	return rest < step ? rest : step;
 }
 
-/* Add @bytes to the table's count; a move that is complete leaves the area in one piece. */
-static int count(struct chario_store *store, uint64_t slot, uint64_t bytes)
+/* Leave the area in one piece. */
+static void complete(struct store_fields *fields, uint64_t offset)
+{
+	fields->flags &= ~STORE_ENTRY_MOVING;
+	fields->offset = offset;
+	fields->move_offset = 0;
+	fields->moved_bytes = 0;
+	fields->changed_ns = chario_store_now();
+}
+
+/* Add @bytes to the table's count or, if the move is taken back, subtract them. */
+static int count(struct chario_store *store, uint64_t slot, uint64_t bytes, bool is_back)
 {
 	struct store_entry entry;
 	int err = chario_change_begin(store);
@@ -80,33 +97,53 @@ static int count(struct chario_store *store, uint64_t slot, uint64_t bytes)
 		return err;
 	STORE_CHANGED(store);
 	chario_change_copy(store->index.slots[slot], &entry);
-	entry.fields.moved_bytes += bytes;
-	if (entry.fields.moved_bytes == entry.fields.allocated_bytes) {
-		entry.fields.flags &= ~STORE_ENTRY_MOVING;
-		entry.fields.move_offset = 0;
-		entry.fields.moved_bytes = 0;
-		entry.fields.changed_ns = chario_store_now();
-	}
+	entry.fields.moved_bytes += is_back ? -bytes : bytes;
+	if (is_back && !entry.fields.moved_bytes)
+		complete(&entry.fields, entry.fields.move_offset);
+	else if (!is_back && entry.fields.moved_bytes == entry.fields.allocated_bytes)
+		complete(&entry.fields, entry.fields.offset);
 	return chario_change_entry(store, slot, &entry);
+}
+
+/* Copy the next bytes, or those that have been moved last to their old place. */
+static int copy_step(const struct store_fields *fields, bool is_back, struct chario_buffer *buffer,
+		     uint64_t bytes)
+{
+	uint64_t at = fields->moved_bytes;
+
+	if (is_back)
+		return copy(buffer, fields->offset + at - bytes, fields->move_offset + at - bytes,
+			    bytes);
+	return copy(buffer, fields->move_offset + at, fields->offset + at, bytes);
+}
+
+static int report(struct store_move *move, uint64_t bytes, bool is_back)
+{
+	if (is_back)
+		move->done_bytes -= MIN(bytes, move->done_bytes - move->first_bytes);
+	else
+		move->done_bytes += bytes;
+	/* Other areas may have been closed meanwhile, or may take a longer way. */
+	move->total_bytes = MAX(move->total_bytes, move->done_bytes);
+	return move->progress ? move->progress(move->done_bytes, move->total_bytes, move->data) : 0;
 }
 
 static int step(struct store_move *move, struct chario_buffer *buffer,
 		const struct store_fields *fields)
 {
-	uint64_t bytes = step_bytes(fields);
-	int err = copy(buffer, fields->move_offset + fields->moved_bytes,
-		       fields->offset + fields->moved_bytes, bytes);
+	bool is_back = move->course == MOVE_BACK;
+	uint64_t bytes = step_bytes(fields, is_back);
+	int err = copy_step(fields, is_back, buffer, bytes);
 
+	if (err == -EIO) {
+		move->course = is_back ? MOVE_STUCK : MOVE_BACK;
+		return 0;
+	}
 	if (!err)
 		err = chario_store_sync(move->store);
 	if (!err)
-		err = count(move->store, move->slot, bytes);
-	if (err)
-		return err;
-	move->done_bytes += bytes;
-	/* Other areas may have been closed meanwhile, or may take a longer way. */
-	move->total_bytes = MAX(move->total_bytes, move->done_bytes);
-	return move->progress ? move->progress(move->done_bytes, move->total_bytes, move->data) : 0;
+		err = count(move->store, move->slot, bytes, is_back);
+	return err ? err : report(move, bytes, is_back);
 }
 
 /* Read the area's entry again.  Returns -EUCLEAN if the area has been lost meanwhile. */
@@ -145,8 +182,10 @@ int chario_move_run(struct store_move *move)
 
 	if (ret)
 		return ret;
+	move->course = MOVE_FORTH;
+	move->first_bytes = move->done_bytes;
 	ret = look(move->store, move->slot, &fields);
-	while (!ret && fields.flags & STORE_ENTRY_MOVING) {
+	while (!ret && fields.flags & STORE_ENTRY_MOVING && move->course != MOVE_STUCK) {
 		ret = step(move, buffer, &fields);
 		if (!ret)
 			ret = look(move->store, move->slot, &fields);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "store/area-inner.h"
+#include "store/move.h"
 
 /* Returns the length in bytes that an area could have in its place. */
 static uint64_t room_of(const struct chario_store *store, const struct store_item *item)
@@ -15,6 +16,9 @@ static uint64_t room_of(const struct chario_store *store, const struct store_ite
 			end = index->places[i].offset;
 	return end - item->fields.offset;
 }
+
+/* Results of try(). */
+enum { BEGUN = 1, GOES_ON };
 
 static int resize_in_place(struct chario_store *store, const struct store_item *item,
 			   uint64_t bytes)
@@ -30,8 +34,9 @@ static int resize_in_place(struct chario_store *store, const struct store_item *
 }
 
 /*
- * Resize in place, or begin to move to a larger hole.  Returns 1 if the area is being
- * moved, 0 if it has its new length, or a negative errno.
+ * Resize in place, or begin to move to a larger hole.  Returns BEGUN if it has begun,
+ * GOES_ON if an earlier move has to end first, 0 if the area has its new length, or a
+ * negative errno.
  */
 static int try(struct chario_store *store, uint64_t slot, uint64_t bytes)
 {
@@ -44,23 +49,30 @@ static int try(struct chario_store *store, uint64_t slot, uint64_t bytes)
 	STORE_CHANGED(store);
 	item = store->index.slots[slot];
 	if (item->fields.flags & STORE_ENTRY_MOVING)
-		return 1;
+		return GOES_ON;
 	if (chario_store_extent(bytes) <= room_of(store, item))
 		return resize_in_place(store, item, bytes);
 	err = chario_index_find_hole(&store->index, &store->header, chario_store_extent(bytes),
 				     &offset);
 	if (!err)
 		err = chario_move_begin(store, slot, offset);
-	return err ? err : 1;
+	return err ? err : BEGUN;
 }
 
-/* Repeat until the hole that one try has found is still free at the next. */
+/*
+ * Repeat until the hole that one try has found is still free at the next.  An earlier move
+ * may be taken back; a move of this call that is taken back has failed.
+ */
 static int resize(struct store_move *move, uint64_t bytes)
 {
 	int ret, err = 0;
 
-	while (!err && (ret = try(move->store, move->slot, bytes)) == 1)
+	while (!err && (ret = try(move->store, move->slot, bytes)) > 0) {
 		err = chario_move_run(move);
+		if (!err &&
+		    (move->course == MOVE_STUCK || (move->course == MOVE_BACK && ret == BEGUN)))
+			err = -EIO;
+	}
 	return err ? err : ret;
 }
 

@@ -218,7 +218,8 @@ class Store(Resource):
         """Gather all free space in one hole; return False if the work was ended.
 
         ``progress(done, total)`` is called from time to time, and ends the work by returning
-        False or by an exception; the next call continues there.
+        False or by an exception; the next call continues there.  An area with a block that
+        cannot be copied stays in its place: the others are moved, then the call raises EIO.
         """
         raised: list[BaseException] = []
 
