@@ -415,18 +415,37 @@ static int go_on(struct chario_reader *reader, bool live)
 	return ret ? ret : look_for_end(reader, live);
 }
 
-/* Behind the end of an interrupted recording, damage may hide segments that nothing tells of. */
+/*
+ * Returns 1 if damage may hide segments that nothing tells of: behind the end of a recording that
+ * was interrupted, or continued behind an end; or 0, or a negative errno.
+ */
+static int may_hide_more(struct chario_reader *reader)
+{
+	struct chario_area_stream entry;
+	int err;
+
+	if (reader->tape.surveyed)
+		return 0;
+	err = chario_area_get_stream(reader->area, &entry);
+	if (err)
+		return err == -ENODATA ? -ESTALE : err;
+	return !chario_tape_is_told(&reader->last, &entry);
+}
+
 int chario_reader_go_on(struct chario_reader *reader)
 {
 	bool live = chario_area_has_writer(reader->area);
-	int ret;
+	int ret, more;
 
 	/* A producer may write behind the last batch. */
 	if (live)
 		chario_tape_forget_searched(&reader->tape);
 	ret = go_on(reader, live);
-	if (ret || live || reader->tape.surveyed)
+	if ((ret && ret != -ENODATA) || live)
 		return ret;
+	more = may_hide_more(reader);
+	if (more <= 0)
+		return more ? more : ret;
 	reader->tape.doubtful = true;
 	reader->looks = 0;
 	return go_on(reader, live);

@@ -68,7 +68,7 @@ static int fill_end(struct chario_reader *reader, const struct chario_head *head
 	}
 	if (chario_head_is_closed(head, &entry)) {
 		recording->durable_records = recording->records;
-		recording->ended = !recording->live;
+		recording->ended = !recording->live && !entry.continued;
 	}
 	return 0;
 }

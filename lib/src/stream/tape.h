@@ -211,6 +211,13 @@ int chario_tape_first(struct chario_tape *tape, uint64_t from, uint64_t to,
 bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry);
 
 /*
+ * Returns whether the table tells that nothing was written behind the segment of @last, the last
+ * batch that has been found.
+ */
+bool chario_tape_is_told(const struct chario_disk_batch *last,
+			 const struct chario_area_stream *entry);
+
+/*
  * Returns 1 if the drive cannot read a block of a segment, whose content is then unknown, 0 if it
  * can, or the negative errno of another failure.
  */
