@@ -308,4 +308,27 @@ TEST(test_behind_closed, "a part behind a closed one is found although damage hi
 	}
 }
 
+/* The later part goes on, was closed, with a look before or a survey, or was killed. */
+TEST(test_deaf, "a reader that has searched behind damage finds a part that comes later")
+{
+	for (uint64_t i = 0, next; i < 5; i++) {
+		int err = -EAGAIN;
+
+		EQUAL(open_short(0) ?: record_each(0, 24), 0);
+		stop_without_end();
+		rig_spoil(2UL * RIG_SEGMENT, 10UL * RIG_SEGMENT);
+		CHECK(!rig_open_reader() && rig_are_next(0, 4) && rig_next() == -EAGAIN);
+		EQUAL(open_short(CHARIO_STREAM_APPEND), 0);
+		next = rig.stream->sequence;
+		CHECK(i != 1 || rig_next() == -EAGAIN);
+		EQUAL(record_each(next, next + 6) ?: i && i < 4 ? rig_close() : 0, 0);
+		answers.nr_no = i == 4 ? UINT64_MAX : 0;
+		CHECK(i != 3 || (!rig_get_recording() && rig.recording.next_record == next + 6));
+		for (unsigned int n = 0; n < 100 && err == -EAGAIN; n++)
+			err = rig_next();
+		EQUAL(err ?: (int)(rig.record.sequence - next), 0);
+		begin_again();
+	}
+}
+
 TEST_MAIN(begin, rig_end)

@@ -258,20 +258,26 @@ static bool may_hide(const struct chario_reader *reader, bool live,
 	return batch->serial != reader->last.serial + 1;
 }
 
-/*
- * A producer that came and went between two looks may have written behind the last batch, and bad
- * batches hide that; the table tells, unless it was killed.
- */
-static int note_end(struct chario_reader *reader)
+/* Search again what a producer that has gone may have written meanwhile. */
+static void forget_searches(struct chario_reader *reader)
+{
+	chario_tape_forget_searched(&reader->tape);
+	reader->tape.surveyed = false;
+	reader->had_writer = false;
+}
+
+int chario_reader_note_end(struct chario_reader *reader)
 {
 	struct chario_area_stream entry;
 	int err = chario_area_get_stream(reader->area, &entry);
+	uint64_t ended_ns;
 
 	if (err)
-		return err == -ENODATA ? -ESTALE : err;
-	if (entry.end.time_ns != reader->ended_ns)
-		chario_tape_forget_searched(&reader->tape);
-	reader->ended_ns = entry.end.time_ns;
+		return err;
+	ended_ns = entry.continued ? 0 : entry.end.time_ns;
+	if (ended_ns != reader->ended_ns)
+		forget_searches(reader);
+	reader->ended_ns = ended_ns;
 	return 0;
 }
 
@@ -295,7 +301,9 @@ static int find_next_or_hidden(struct chario_reader *reader, bool live,
 	if (found < 0 || !may_hide(reader, live, found ? batch : NULL))
 		return found;
 	if (!found)
-		ret = note_end(reader);
+		ret = chario_reader_note_end(reader);
+	if (ret == -ENODATA)
+		return -ESTALE;
 	if (!ret)
 		ret = chario_tape_find_hidden(&reader->tape, last, &hidden);
 	if (ret <= 0)
@@ -440,6 +448,9 @@ int chario_reader_go_on(struct chario_reader *reader)
 	/* A producer may write behind the last batch. */
 	if (live)
 		chario_tape_forget_searched(&reader->tape);
+	else if (reader->had_writer)
+		forget_searches(reader);
+	reader->had_writer = live;
 	ret = go_on(reader, live);
 	if ((ret && ret != -ENODATA) || live)
 		return ret;

@@ -37,6 +37,8 @@ struct chario_tape_place {
  *	header and may have been written all the same
  * @doubtful: true if damage may hide segments from the usual search
  * @surveyed: true if all headers behind the head have been read because of that
+ * @survey_reads: number of reads of headers that this took
+ * @reads_then: number of reads of headers before it and in it
  * @searched: the last place behind which a search met no batch that a bad one hides
  * @unread_rest: true if that search, or a later one of chario_tape_rest(), met a block that cannot
  *	be read in the rest of the segment
@@ -57,6 +59,8 @@ struct chario_tape {
 	uint64_t gap;
 	bool doubtful;
 	bool surveyed;
+	uint32_t survey_reads;
+	uint32_t reads_then;
 	struct chario_tape_place searched;
 	bool unread_rest;
 	bool has_times;
@@ -192,8 +196,8 @@ int chario_pile_next(struct chario_pile *pile, uint32_t segment_bytes, struct ch
 void chario_pile_skip(struct chario_pile *pile);
 
 /*
- * Find the first header of the newest segment.  A tape that is doubtful is searched whole, once.
- * Returns 1, 0 if there is none, or a negative errno.
+ * Find the first header of the newest segment.  A tape that is doubtful is searched whole, once, and
+ * again when other reads have been as many: a producer may have gone on behind damage.  Returns 1, 0 if there is none, or a negative errno.
  */
 int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch);
 
