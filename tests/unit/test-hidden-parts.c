@@ -119,9 +119,7 @@ TEST(test_overtaken, "a reader that a ring has overtaken leaves the segment at a
 	CHECK(rig_are_next(0, 3));
 	wipe(0, 3, 1);
 	EQUAL(record_each(RIG_BYTES / 4096, RIG_BYTES / 4096 + 1), 0);
-	EQUAL(rig_next(), 0);
-	EQUAL(rig.record.sequence, IN_LONG);
-	EQUAL(rig.record.missing, IN_LONG - 3);
+	CHECK(rig_is_behind(IN_LONG, IN_LONG - 3, 0));
 }
 
 /* Segments of a ring of two batches each; a quarter of a window of four may be hidden, or all. */
@@ -149,20 +147,12 @@ TEST(test_worn, "what a ring may overwrite is known, whatever hides the newest s
 	}
 }
 
-/* A reader waits behind record 2, where nothing is hidden yet. */
-static void wait_behind(void)
-{
-	record_and_stop(0, 0, 3);
-	EQUAL(rig_open_reader(), 0);
-	CHECK(rig_are_next(0, 3));
-	EQUAL(rig_next(), -EAGAIN);
-}
-
 /* A producer has ended between two looks, or was killed behind one. */
 TEST(test_later, "a reader that waits finds what a later producer leaves behind a bad header")
 {
 	for (unsigned int i = 0; i < 6; i++) {
-		wait_behind();
+		record_and_stop(0, 0, 3);
+		CHECK(!rig_open_reader() && rig_are_next(0, 3) && rig_next() == -EAGAIN);
 		EQUAL(open_long(CHARIO_STREAM_APPEND), 0);
 		if (i & 1)
 			EQUAL(rig_next(), -EAGAIN);
@@ -175,13 +165,8 @@ TEST(test_later, "a reader that waits finds what a later producer leaves behind 
 		/* Without memory the blocks are read one by one. */
 		if (i & 2)
 			rig.disk->most_locked = rig.disk->locked;
-		if (i & 4)
-			EQUAL(rig_get_recording(), 0);
-		if (i & 4)
-			EQUAL(rig.recording.next_record, 6);
-		EQUAL(rig_next(), 0);
-		EQUAL(rig.record.sequence, 4);
-		EQUAL(rig.record.missing, 1);
+		CHECK(!(i & 4) || (!rig_get_recording() && rig.recording.next_record == 6));
+		CHECK(rig_is_behind(4, 1, 0));
 		begin_again();
 	}
 }
@@ -368,6 +353,55 @@ TEST(test_middle, "a durable record behind a record that a power cut took is tol
 	record_and_stop(CHARIO_STREAM_APPEND, 1, 3);
 	wipe(2, 0, 1);
 	expect(0, 3, 1, 0);
+}
+
+/* Segments of two batches of one record, in a window of two. */
+static int open_short(unsigned int flags)
+{
+	return RIG_OPEN(.flags = flags, .nr_buffers = 2, .durability = CHARIO_DURABILITY_FUA);
+}
+
+/* A closed part has records, or none; of the next one, which was killed, the last segment is left. */
+TEST(test_behind_closed, "a part behind a closed one is found although damage hides its beginning")
+{
+	for (uint64_t i = 0; i < 4; i++) {
+		const uint64_t first = i & 2 ? 6 : 0, next = first + 8;
+
+		EQUAL(open_short(i & 1 ? CHARIO_STREAM_RING : 0) ?: record_each(0, first), 0);
+		EQUAL(rig_close() ?: open_short(CHARIO_STREAM_APPEND), 0);
+		EQUAL(record_each(first, next), 0);
+		stop_without_end();
+		memset(rig_place((first / 2 + 1) * RIG_SEGMENT), 0, 3UL * RIG_SEGMENT);
+		read_whole(next, 6);
+		EQUAL(rig.recording.ended, 0);
+		EQUAL(open_short(CHARIO_STREAM_EXCL), -EEXIST);
+		EQUAL(open_short(CHARIO_STREAM_APPEND), 0);
+		CHECK(rig.stream->next_segment == first / 2 + 5 && rig.stream->sequence == next);
+		begin_again();
+	}
+}
+
+/* The later part goes on, was closed, with a look before or a survey, or was killed. */
+TEST(test_deaf, "a reader that has searched behind damage finds a part that comes later")
+{
+	for (uint64_t i = 0, next; i < 5; i++) {
+		int err = -EAGAIN;
+
+		EQUAL(open_short(0) ?: record_each(0, 24), 0);
+		stop_without_end();
+		rig_spoil(2UL * RIG_SEGMENT, 10UL * RIG_SEGMENT);
+		CHECK(!rig_open_reader() && rig_are_next(0, 4) && rig_next() == -EAGAIN);
+		EQUAL(open_short(CHARIO_STREAM_APPEND), 0);
+		next = rig.stream->sequence;
+		CHECK(i != 1 || rig_next() == -EAGAIN);
+		EQUAL(record_each(next, next + 6) ?: i && i < 4 ? rig_close() : 0, 0);
+		answers.nr_no = i == 4 ? UINT64_MAX : 0;
+		CHECK(i != 3 || (!rig_get_recording() && rig.recording.next_record == next + 6));
+		for (unsigned int n = 0; n < 100 && err == -EAGAIN; n++)
+			err = rig_next();
+		EQUAL(err ?: (int)(rig.record.sequence - next), 0);
+		begin_again();
+	}
 }
 
 TEST_MAIN(begin, rig_end)

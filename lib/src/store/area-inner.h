@@ -45,6 +45,8 @@ struct chario_area {
  * @nr_buffers: number of segments that may have been in flight at a time
  * @ring: true if the oldest segments are overwritten when the area is full
  * @end: end of the recording, or of an earlier part
+ * @continued: true if another part was begun behind the end, of which there may be nothing; that
+ *	removes the end of a ring
  * @reached: number behind the last segment that is known to have been written; a hint only,
  *	as programs of the first release leave what they know of an earlier recording
  */
@@ -54,6 +56,7 @@ struct chario_area_stream {
 	uint32_t nr_buffers;
 	bool ring;
 	struct store_end end;
+	bool continued;
 	uint64_t reached;
 };
 
@@ -84,7 +87,7 @@ int chario_area_set_stream(struct chario_area *area, const struct chario_area_st
 /* Record in the table how the recording was closed; this is one change. */
 int chario_area_end_stream(struct chario_area *area, const struct store_end *end);
 
-/* Record in the table that the recording is no longer closed; this is one change. */
+/* Record in the table that the recording is continued behind its end; this is one change. */
 int chario_area_reopen_stream(struct chario_area *area);
 
 /*

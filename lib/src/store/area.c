@@ -353,8 +353,24 @@ int chario_area_reopen_stream(struct chario_area *area)
 {
 	struct store_fields fields = area->fields;
 
-	fields.end_session = 0;
+	fields.end_session = ~(uint32_t)fields.session;
 	return change(area, &fields);
+}
+
+/*
+ * Programs of the first release leave the end of an earlier recording in the entry.  An end that
+ * was removed still tells how far the recording had come, and without a ring all else.
+ */
+static void fill_end(const struct store_fields *fields, struct chario_area_stream *stream)
+{
+	const uint32_t session = (uint32_t)fields->session;
+	const bool is_end = fields->end_session && fields->end_session == session;
+
+	stream->continued = fields->end_session == ~session;
+	if ((is_end || stream->continued || !fields->end_session) && fields->end.time_ns)
+		stream->reached = fields->end.segment + 1;
+	if (is_end || (stream->continued && !stream->ring))
+		stream->end = fields->end;
 }
 
 int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *stream)
@@ -379,11 +395,6 @@ int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *
 		.nr_buffers = fields->nr_buffers,
 		.ring = fields->flags & STORE_ENTRY_RING,
 	};
-	/* An end that was removed still tells how far the recording had come. */
-	if (!fields->end_session || fields->end_session == (uint32_t)fields->session)
-		stream->reached = fields->end.time_ns ? fields->end.segment + 1 : 0;
-	/* Programs of the first release leave the end of an earlier recording in the entry. */
-	if (fields->end_session && fields->end_session == (uint32_t)fields->session)
-		stream->end = fields->end;
+	fill_end(fields, stream);
 	return 0;
 }

@@ -129,8 +129,8 @@ struct store_end {
  *	moved; the rest lies at @move_offset
  * @session: number of the session of a stream
  * @nr_buffers: number of buffers of a stream
- * @end_session: lower half of the session of a stream that was closed; any other value
- *	makes @end invalid
+ * @end_session: lower half of the session of a stream that was closed, or its complement if it has
+ *	been continued since; any other value makes @end invalid
  * @end: end of a stream that was closed
  */
 struct store_fields {

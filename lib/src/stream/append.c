@@ -72,15 +72,15 @@ static int skip_damage(struct chario_stream *stream, const struct store_end *end
 }
 
 /*
- * Find the head before damage.  Behind the head of a recording that was not closed, damage may
- * hide segments that nothing tells of.
+ * Find the head before damage.  Behind the head of a recording that was not closed, or continued
+ * since, damage may hide segments that nothing tells of.
  */
 static int find_head(struct chario_stream *stream, const struct chario_area_stream *entry,
 		     struct chario_head *head)
 {
 	int err = chario_tape_head(&stream->tape, true, head);
 
-	if (err || stream->tape.surveyed || chario_head_is_left(head, entry))
+	if (err || stream->tape.surveyed || chario_tape_is_told(&head->last, entry))
 		return err;
 	stream->tape.doubtful = true;
 	return chario_tape_head(&stream->tape, true, head);

@@ -158,7 +158,7 @@ static int make_pool_of_append(struct chario_stream *stream)
 	return make_pool(stream, &asked, 0);
 }
 
-/* Mark a ring as not ended in the table before any of it is overwritten. */
+/* Mark a recording as continued in the table before anything is written behind its end. */
 static int begin_append(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
 	int err;
@@ -166,7 +166,7 @@ static int begin_append(struct chario_stream *stream, const struct chario_area_s
 	stream->window = choose_window(stream, stream->tape.slots, stream->tape.ring);
 	stream->window = MIN(stream->window, stream->tape.window);
 	err = chario_stream_find_end(stream, entry);
-	if (err || !entry->ring || !entry->end.time_ns)
+	if (err || entry->continued || !entry->end.time_ns)
 		return err;
 	return chario_area_reopen_stream(stream->area);
 }

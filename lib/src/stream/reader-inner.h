@@ -72,7 +72,9 @@ struct chario_reader_clock {
  * @end: number behind the last record, at the end of a recording that was ended, or in front of
  *	which it was cut off
  * @is_cut: true if the recording was cut off and lacks durable records behind the place
- * @ended_ns: time of the end in the table, when the place was last behind all batches
+ * @ended_ns: time of the end in the table, when the place was last behind all batches; 0 if the
+ *	recording was continued behind it
+ * @had_writer: true if there was a producer at the last look
  * @clock: clock of the record that began last
  * @losses: records that are missing and were not durable
  * @has_left: true if @left is known
@@ -102,6 +104,7 @@ struct chario_reader {
 	uint64_t end;
 	bool is_cut;
 	uint64_t ended_ns;
+	bool had_writer;
 	struct chario_reader_clock clock;
 	struct chario_losses losses;
 	bool has_left;
@@ -147,6 +150,13 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 
 /* Go to the beginning of a batch.  Returns 1 or the results of chario_tape_load(). */
 int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_batch *batch);
+
+/*
+ * A producer that came and went between two looks may have written behind damage.  If the table
+ * tells of one, what was searched is searched again.  Returns 0, or an error of
+ * chario_area_get_stream().
+ */
+int chario_reader_note_end(struct chario_reader *reader);
 
 /*
  * Returns whether a batch that bad ones hide comes before @batch, the next one that was found

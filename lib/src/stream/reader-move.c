@@ -260,20 +260,26 @@ static bool may_hide(const struct chario_reader *reader, bool live,
 	return batch->serial != reader->last.serial + 1;
 }
 
-/*
- * A producer that came and went between two looks may have written behind the last batch, and bad
- * batches hide that; the table tells, unless it was killed.
- */
-static int note_end(struct chario_reader *reader)
+/* Search again what a producer that has gone may have written meanwhile. */
+static void forget_searches(struct chario_reader *reader)
+{
+	chario_tape_forget_searched(&reader->tape);
+	reader->tape.surveyed = false;
+	reader->had_writer = false;
+}
+
+int chario_reader_note_end(struct chario_reader *reader)
 {
 	struct chario_area_stream entry;
 	int err = chario_area_get_stream(reader->area, &entry);
+	uint64_t ended_ns;
 
 	if (err)
-		return err == -ENODATA ? -ESTALE : err;
-	if (entry.end.time_ns != reader->ended_ns)
-		chario_tape_forget_searched(&reader->tape);
-	reader->ended_ns = entry.end.time_ns;
+		return err;
+	ended_ns = entry.continued ? 0 : entry.end.time_ns;
+	if (ended_ns != reader->ended_ns)
+		forget_searches(reader);
+	reader->ended_ns = ended_ns;
 	return 0;
 }
 
@@ -300,7 +306,9 @@ static int find_next_or_hidden(struct chario_reader *reader, bool live,
 	if (found < 0 || !may_hide(reader, live, found ? batch : NULL))
 		return found;
 	if (!found)
-		ret = note_end(reader);
+		ret = chario_reader_note_end(reader);
+	if (ret == -ENODATA)
+		return -ESTALE;
 	if (!ret)
 		ret = chario_tape_find_hidden(&reader->tape, last, &hidden);
 	if (ret <= 0)
@@ -422,18 +430,40 @@ static int go_on(struct chario_reader *reader, bool live)
 	return ret ? ret : look_for_end(reader, live);
 }
 
-/* Behind the end of an interrupted recording, damage may hide segments that nothing tells of. */
+/*
+ * Returns 1 if damage may hide segments that nothing tells of: behind the end of a recording that
+ * was interrupted, or continued behind an end; or 0, or a negative errno.
+ */
+static int may_hide_more(struct chario_reader *reader)
+{
+	struct chario_area_stream entry;
+	int err;
+
+	if (reader->tape.surveyed)
+		return 0;
+	err = chario_area_get_stream(reader->area, &entry);
+	if (err)
+		return err == -ENODATA ? -ESTALE : err;
+	return !chario_tape_is_told(&reader->last, &entry);
+}
+
 int chario_reader_go_on(struct chario_reader *reader)
 {
 	bool live = chario_area_has_writer(reader->area);
-	int ret;
+	int ret, more;
 
 	/* A producer may write behind the last batch. */
 	if (live)
 		chario_tape_forget_searched(&reader->tape);
+	else if (reader->had_writer)
+		forget_searches(reader);
+	reader->had_writer = live;
 	ret = go_on(reader, live);
-	if (ret || live || reader->tape.surveyed)
+	if ((ret && ret != -ENODATA) || live)
 		return ret;
+	more = may_hide_more(reader);
+	if (more <= 0)
+		return more ? more : ret;
 	reader->tape.doubtful = true;
 	reader->looks = 0;
 	return go_on(reader, live);

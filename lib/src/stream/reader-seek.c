@@ -68,7 +68,7 @@ static int fill_end(struct chario_reader *reader, const struct chario_head *head
 	}
 	if (chario_head_is_closed(head, &entry)) {
 		recording->durable_records = recording->records;
-		recording->ended = !recording->live;
+		recording->ended = !recording->live && !entry.continued;
 	}
 	return 0;
 }
@@ -84,7 +84,9 @@ static int find_head(struct chario_reader *reader, bool *live, struct chario_hea
 	*live = chario_area_has_writer(reader->area);
 	if (!*live) {
 		chario_tape_forget_searched(&reader->tape);
-		err = chario_tape_head(&reader->tape, true, head);
+		err = chario_reader_note_end(reader);
+		if (!err)
+			err = chario_tape_head(&reader->tape, true, head);
 		*live = chario_area_has_writer(reader->area);
 		if (err || !*live)
 			return err;

@@ -13,7 +13,9 @@
  * behind the head are read, once, if something shows that there is or may be damage: a place
  * that cannot be read; in a ring, a place without a segment that the first lap has written and
  * no power cut can have torn; a table that knows of a later segment; or, for who continues
- * a recording or is at its end, that nobody has closed it.
+ * a recording or is at its end, that nobody has closed it, or somebody has continued it since.
+ * A producer may come later and write behind the damage, so they are read again when other
+ * searches have read as many headers.
  */
 #include "stream/tape.h"
 
@@ -105,6 +107,7 @@ static int go_on(struct chario_tape *tape, struct chario_disk_batch *batch)
 static int survey(struct chario_tape *tape, uint64_t from, struct chario_disk_batch *batch)
 {
 	uint64_t end = end_of_search(tape, from), least = from;
+	const uint32_t reads = tape->reads;
 	struct chario_disk_batch found;
 
 	for (uint64_t segment = from; segment < end; segment++) {
@@ -118,6 +121,8 @@ static int survey(struct chario_tape *tape, uint64_t from, struct chario_disk_ba
 		least = found.segment + 1;
 	}
 	tape->surveyed = true;
+	tape->survey_reads = tape->reads - reads;
+	tape->reads_then = tape->reads;
 	return least > from;
 }
 
@@ -128,7 +133,7 @@ static int find_behind_damage(struct chario_tape *tape, uint64_t from,
 	struct chario_disk_batch found;
 	int ret;
 
-	if (!tape->surveyed)
+	if (!tape->surveyed || tape->reads - tape->reads_then >= tape->survey_reads)
 		return survey(tape, from, batch);
 	if (tape->seen <= from)
 		return 0;

@@ -117,6 +117,13 @@ bool chario_head_is_closed(const struct chario_head *head, const struct chario_a
 	return head->ended && !(head->last.flags & CHARIO_DISK_BATCH_TIMES);
 }
 
+bool chario_tape_is_told(const struct chario_disk_batch *last,
+			 const struct chario_area_stream *entry)
+{
+	return entry->end.time_ns && !entry->continued && entry->end.segment <= last->segment &&
+	       entry->end.sequence >= last->next_sequence;
+}
+
 int chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment, uint32_t offset)
 {
 	ssize_t ret = read_place(tape, segment, offset, CHARIO_DISK_BLOCK, &tape->block);

@@ -37,6 +37,8 @@ struct chario_tape_place {
  *	header and may have been written all the same
  * @doubtful: true if damage may hide segments from the usual search
  * @surveyed: true if all headers behind the head have been read because of that
+ * @survey_reads: number of reads of headers that this took
+ * @reads_then: number of reads of headers before it and in it
  * @searched: the last place behind which a search met no batch that a bad one hides
  * @unread_rest: true if that search, or a later one of chario_tape_rest(), met a block that cannot
  *	be read in the rest of the segment
@@ -57,6 +59,8 @@ struct chario_tape {
 	uint64_t gap;
 	bool doubtful;
 	bool surveyed;
+	uint32_t survey_reads;
+	uint32_t reads_then;
 	struct chario_tape_place searched;
 	bool unread_rest;
 	bool has_times;
@@ -198,7 +202,8 @@ int chario_pile_next(struct chario_pile *pile, uint32_t segment_bytes, struct ch
 void chario_pile_skip(struct chario_pile *pile);
 
 /*
- * Find the first header of the newest segment.  A tape that is doubtful is searched whole, once.
+ * Find the first header of the newest segment.  A tape that is doubtful is searched whole, once,
+ * and again when other reads have been as many: a producer may have gone on behind damage.
  * Returns 1, 0 if there is none, or a negative errno.
  */
 int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch);
@@ -215,6 +220,13 @@ int chario_tape_first(struct chario_tape *tape, uint64_t from, uint64_t to,
  * has begun to overwrite may look unchanged, but the table has no end then.
  */
 bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry);
+
+/*
+ * Returns whether the table tells that nothing was written behind the segment of @last, the last
+ * batch that has been found.
+ */
+bool chario_tape_is_told(const struct chario_disk_batch *last,
+			 const struct chario_area_stream *entry);
 
 /*
  * Returns 1 if the drive cannot read a block of a segment, whose content is then unknown, 0 if it

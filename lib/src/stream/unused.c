@@ -10,12 +10,13 @@
 #include <errno.h>
 
 /* Records that the end in the table tells, or that may be in what cannot be read, count. */
-static int check_records(struct chario_tape *tape, const struct store_end *end)
+static int check_records(struct chario_tape *tape, const struct chario_area_stream *entry)
 {
+	const struct store_end *end = &entry->end;
 	struct chario_head head;
 	int err = chario_tape_head(tape, true, &head);
 
-	if (!err && !head.found && !tape->surveyed) {
+	if (!err && !tape->surveyed && !(head.found && chario_tape_is_told(&head.last, entry))) {
 		tape->doubtful = true;
 		err = chario_tape_head(tape, true, &head);
 	}
@@ -41,7 +42,7 @@ int chario_stream_check_unused(struct chario_area *area)
 		return err;
 	err = chario_tape_init(&tape, area, &entry);
 	if (!err)
-		err = check_records(&tape, &entry.end);
+		err = check_records(&tape, &entry);
 	chario_pool_destroy(&tape.block);
 	/* Nothing can be told of a recording whose entry is impossible. */
 	return err == -EUCLEAN ? -EEXIST : err;
