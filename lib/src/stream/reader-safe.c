@@ -52,9 +52,23 @@ static int trust(struct chario_reader *reader, const struct chario_disk_batch *b
 }
 
 /*
+ * Returns whether a place may have been written: its segment is there, damaged, or cannot be read.
+ * Places that the first lap has not come to have no header, either.
+ */
+static int may_be_written(struct chario_tape *tape, uint64_t segment)
+{
+	struct chario_disk_batch batch;
+	int ret = chario_tape_peek(tape, segment, 0, &batch);
+
+	if (ret)
+		return ret < 0 ? ret : batch.segment >= segment;
+	return segment >= tape->slots ? 1 : chario_tape_is_unreadable(tape, segment, 0);
+}
+
+/*
  * Returns whether a segment may have been written that is within a window of another, which
- * overwrites one.  The newest segments may have been damaged: their places, right behind the
- * newest that is there, have no valid header.
+ * overwrites one.  The newest segments may have been damaged, or skipped by a program that
+ * continues: each is at most a window behind another or the newest that is there.
  */
 static int may_be_torn(struct chario_reader *reader, uint64_t next)
 {
@@ -66,17 +80,14 @@ static int may_be_torn(struct chario_reader *reader, uint64_t next)
 	if (ret <= 0)
 		return ret;
 	latest = MAX(batch.segment + tape->gap + 1, tape->told) - 1;
-	/* The search counts these up to a window; a program that continues skips unreadable ones. */
-	for (ret = 0; !ret && latest < next; latest += !ret) {
-		if (latest + 1 >= tape->slots) {
-			ret = chario_tape_peek(tape, latest + 1, 0, &batch);
-		} else {
-			ret = chario_tape_is_unreadable(tape, latest + 1, 0);
-			ret = ret < 0 ? ret : !ret;
-		}
+	for (uint64_t at = latest + 1; at <= MIN(latest + tape->window, next); at++) {
+		ret = may_be_written(tape, at);
+		if (ret < 0)
+			return ret;
+		latest = ret ? at : latest;
 	}
-	if (ret < 0 || next > latest + tape->window)
-		return MIN(ret, 0);
+	if (next > latest + tape->window)
+		return 0;
 	/* Records that are left out because of that are not damaged. */
 	chario_reader_note_newest(reader, latest);
 	return 1;
@@ -103,10 +114,15 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 
 		if (ret < 0)
 			return ret;
-		if (ret && newer.segment >= ahead)
+		if (ret && newer.segment >= ahead) {
+			/* The usual search may not come to it behind places that were skipped. */
+			tape->seen = MAX(tape->seen, newer.segment + 1);
 			return trust(reader, batch);
+		}
 		is_known &= ret > 0;
 	}
+	/* Places may have been readable or whole before, and a program behind them been cut off. */
+	is_known &= next >= tape->told + tape->window;
 	err = is_known ? 0 : may_be_torn(reader, next);
 	return err > 0 ? trust(reader, batch) : err ? err : 1;
 }
