@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/param.h>
 
+#include "stream/count.h"
+
 struct chario_gap chario_gap_of(uint64_t segment, uint64_t to, uint64_t records)
 {
 	return (struct chario_gap){
@@ -21,7 +23,7 @@ void chario_gap_settle(struct chario_gap *gap, uint64_t durable)
 	if (gap->from < durable) {
 		uint64_t records = MIN(durable, gap->to) - gap->from;
 
-		gap->undurable -= MIN(gap->undurable, records);
+		gap->undurable = chario_saturating_sub(gap->undurable, records);
 		gap->from += records;
 	}
 	if (gap->from == gap->to)

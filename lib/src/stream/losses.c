@@ -22,6 +22,7 @@
 
 #include <sys/param.h>
 
+#include "stream/count.h"
 #include "stream/lost.h"
 
 /**
@@ -51,7 +52,7 @@ void chario_losses_reset(struct chario_losses *losses)
 void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap,
 			      uint64_t window)
 {
-	losses->gaps.worn_end = newest + 1 > lap ? newest + 1 - lap : 0;
+	losses->gaps.worn_end = chario_saturating_sub(newest + 1, lap);
 	losses->gaps.nr_hidden = window;
 }
 
@@ -75,7 +76,7 @@ static uint64_t count_lost_here(const struct chario_losses_batch *batch)
 {
 	uint64_t lost = chario_lost_in_batch(&batch->header);
 
-	return lost - MIN(lost, batch->voids);
+	return chario_saturating_sub(lost, batch->voids);
 }
 
 /* Returns the number of numbers that are missing behind the start, in its batch. */
@@ -84,7 +85,7 @@ static uint64_t count_behind_start(const struct chario_losses_batch *batch)
 	uint64_t numbers = batch->header.next_sequence - batch->start;
 	uint64_t known = batch->given + batch->voids - batch->voids_started;
 
-	return numbers - MIN(numbers, known);
+	return chario_saturating_sub(numbers, known);
 }
 
 /* Returns the number of numbers behind the last record that was read, in its batch. */
@@ -92,7 +93,7 @@ static uint64_t count_behind_last(const struct chario_losses_batch *batch)
 {
 	uint64_t numbers = batch->header.next_sequence - batch->reached;
 
-	return numbers - MIN(numbers, batch->voids - batch->voids_reached);
+	return chario_saturating_sub(numbers, batch->voids - batch->voids_reached);
 }
 
 /* Returns the number of records of a batch that cannot be read, from the start on. */
@@ -101,9 +102,9 @@ static uint64_t count_missing(const struct chario_losses_batch *batch)
 	uint64_t records = batch->header.nr_records, behind;
 
 	if (!has_start(batch))
-		return records - MIN(batch->given, records);
+		return chario_saturating_sub(records, batch->given);
 	behind = count_behind_start(batch);
-	return behind - MIN(behind, count_lost_here(batch));
+	return chario_saturating_sub(behind, count_lost_here(batch));
 }
 
 /*
@@ -153,7 +154,7 @@ static uint64_t lost_before_start(const struct chario_losses *losses)
 
 	if (!has_start(batch))
 		return losses->lost.before;
-	return lost - MIN(lost, MIN(count_lost_here(batch), count_behind_start(batch)));
+	return chario_saturating_sub(lost, MIN(count_lost_here(batch), count_behind_start(batch)));
 }
 
 /* Find the records between two batches.  Rooms that were given back have numbers as well. */
@@ -161,7 +162,7 @@ static struct chario_gap find_gap_before(const struct chario_disk_batch *last,
 					 const struct chario_disk_batch *batch)
 {
 	struct chario_gap gap = {
-		.segment = batch->segment ? batch->segment - 1 : 0,
+		.segment = chario_saturating_sub(batch->segment, 1),
 		.from = last->records + last->nr_records,
 		.to = batch->records,
 	};
@@ -182,15 +183,15 @@ static struct chario_gap find_gap_before(const struct chario_disk_batch *last,
 static struct chario_gap find_gap_between(const struct chario_disk_batch *last,
 					  const struct chario_disk_batch *batch)
 {
-	uint64_t begun = batch->sequence - MIN(batch->sequence, last->next_sequence);
+	uint64_t begun = chario_saturating_sub(batch->sequence, last->next_sequence);
 	uint64_t reached = last->records + last->nr_records;
 	uint64_t lost = chario_lost_before_batch(batch);
 
-	lost -= MIN(lost, last->lost_records);
-	begun -= MIN(begun, lost);
+	lost = chario_saturating_sub(lost, last->lost_records);
+	begun = chario_saturating_sub(begun, lost);
 	/* The later part may have given again the numbers of lost records. */
-	begun = MAX(begun, batch->records - MIN(batch->records, reached));
-	return chario_gap_of(batch->segment ? batch->segment - 1 : 0, batch->records,
+	begun = MAX(begun, chario_saturating_sub(batch->records, reached));
+	return chario_gap_of(chario_saturating_sub(batch->segment, 1), batch->records,
 			     MIN(begun, batch->records));
 }
 
@@ -273,7 +274,7 @@ static uint64_t lost_up_to_last(const struct chario_losses *losses)
 		return losses->lost.reached + losses->lost.behind;
 	find_gaps_in(batch, gaps);
 	behind = count_behind_last(batch) - gaps[GAP_TAIL].numbers;
-	return lost - MIN(lost, behind) + losses->lost.behind;
+	return chario_saturating_sub(lost, behind) + losses->lost.behind;
 }
 
 static uint64_t lost_up_to_end(const struct chario_losses *losses, const struct store_end *end)
@@ -290,7 +291,7 @@ uint64_t chario_losses_count_lost(const struct chario_losses *losses, const stru
 	uint64_t lost = losses->end ? lost_up_to_end(losses, end) : lost_up_to_last(losses);
 	uint64_t before = lost_before_start(losses);
 
-	return lost - MIN(lost, before);
+	return chario_saturating_sub(lost, before);
 }
 
 /* Returns whether a gap in the present batch lies before a record that has been read. */
@@ -306,13 +307,13 @@ static void drop_repeated(const struct chario_losses_batch *batch, uint64_t next
 	struct chario_gap *middle = &gaps[GAP_MIDDLE], *tail = &gaps[GAP_TAIL];
 	uint64_t first = batch->header.sequence + middle->numbers;
 	uint64_t reached = batch->given ? batch->reached : first;
-	uint64_t kept = next_sequence > reached ? next_sequence - reached : 0;
-	uint64_t repeated = tail->numbers - MIN(tail->numbers, kept);
+	uint64_t kept = chario_saturating_sub(next_sequence, reached);
+	uint64_t repeated = chario_saturating_sub(tail->numbers, kept);
 
 	if (next_sequence <= batch->header.sequence)
 		*middle = (struct chario_gap){ 0 };
 	tail->numbers -= repeated;
-	tail->undurable -= MIN(tail->undurable, repeated);
+	tail->undurable = chario_saturating_sub(tail->undurable, repeated);
 	tail->to -= MIN(tail->to - tail->from, repeated);
 }
 
@@ -336,7 +337,7 @@ static void judge_end(const struct chario_losses_batch *last, const struct chari
 	tail->numbers += middle->numbers;
 	behind->numbers += tail->numbers;
 	behind->undurable += tail->numbers;
-	behind->from -= MIN(behind->from, tail->numbers);
+	behind->from = chario_saturating_sub(behind->from, tail->numbers);
 	*middle = *tail = (struct chario_gap){ 0 };
 }
 
@@ -456,9 +457,9 @@ void chario_losses_take_back(struct chario_losses *losses)
 uint64_t chario_losses_count_durable_behind(const struct chario_losses *losses)
 {
 	uint64_t durable = losses->batch.header.durable_records;
-	uint64_t behind = durable - MIN(durable, count_reached(losses));
+	uint64_t behind = chario_saturating_sub(durable, count_reached(losses));
 
-	return behind - MIN(behind, chario_gaps_count_behind(&losses->gaps, durable));
+	return chario_saturating_sub(behind, chario_gaps_count_behind(&losses->gaps, durable));
 }
 
 void chario_losses_pass_durable(struct chario_losses *losses, uint64_t numbers)

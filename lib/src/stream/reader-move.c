@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "stream/count.h"
+
 /* A record continues in the very next batch only: its number may come again in a later one. */
 static bool goes_on(const struct chario_disk_batch *last, const struct chario_disk_batch *batch)
 {
@@ -193,7 +195,7 @@ static bool may_come(const struct chario_reader *reader, const struct chario_dis
 		     const struct chario_disk_batch *newest)
 {
 	const struct chario_disk_batch *last = &reader->last;
-	uint64_t missing = batch->segment - MIN(batch->segment, 1);
+	uint64_t missing = chario_saturating_sub(batch->segment, 1);
 
 	if (!reader->fresh)
 		missing = MAX(missing, last->segment);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stream/count.h"
 #include "system/sys.h"
 
 int chario_reader_open(struct chario_store *store, const char *name, struct chario_reader **reader)
@@ -184,7 +185,7 @@ static uint64_t count_missing(const struct chario_reader *reader, uint64_t seque
 {
 	if (!reader->has_expected)
 		return 0;
-	return reader->skipped + sequence - MIN(sequence, reader->expected);
+	return reader->skipped + chario_saturating_sub(sequence, reader->expected);
 }
 
 static void give(struct chario_reader *reader, const struct chario_piece *piece,

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "stream/count.h"
 #include "system/sys.h"
 
 /* With a drain, the end of the source is not the reason of the end. */
@@ -226,7 +227,7 @@ static int read_source(struct recorder_loop *loop, void *memory, size_t bytes,
 
 	lose_before(loop, taken);
 	loop->recorder->taken_bytes += taken->bytes;
-	loop->drain_left -= MIN(loop->drain_left, taken->charge);
+	loop->drain_left = chario_saturating_sub(loop->drain_left, taken->charge);
 	if (!ret)
 		chario_recorder_stop(loop, CHARIO_RECORDER_SOURCE, 0);
 	return ret;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "stream/count.h"
 #include "stream/recorder-inner.h"
 #include "system/sys.h"
 
@@ -51,7 +52,7 @@ static void lose_waiting(struct recorder_loop *loop)
 			break;
 		records += taken.lost + (ret == 1);
 		bytes += taken.bytes;
-		left -= MIN(left, taken.charge);
+		left = chario_saturating_sub(left, taken.charge);
 	}
 	if (left && chario_source_is_whole(&loop->source) <= 0) {
 		left = chario_source_unread(&loop->source);
@@ -95,9 +96,7 @@ static void count_rest(struct recorder_loop *loop)
 /* Returns the rest of a period; 0 if it is over. */
 static uint64_t left_of(uint64_t begin_ns, uint64_t period_ns)
 {
-	uint64_t passed_ns = chario_sys_now() - begin_ns;
-
-	return passed_ns < period_ns ? period_ns - passed_ns : 0;
+	return chario_saturating_sub(period_ns, chario_sys_now() - begin_ns);
 }
 
 static bool is_open(const struct recorder_loop *loop)
