@@ -46,7 +46,7 @@ struct chario_area {
  * @ring: true if the oldest segments are overwritten when the area is full
  * @end: end of the recording, or of an earlier part
  * @continued: true if another part was begun behind the end, of which there may be nothing; that
- *	removes the end of a ring
+ *	removes the end of a ring, which need not have had one
  * @reached: number behind the last segment that is known to have been written; a hint only,
  *	as programs of the first release leave what they know of an earlier recording
  */
@@ -87,8 +87,8 @@ int chario_area_set_stream(struct chario_area *area, const struct chario_area_st
 /* Record in the table how the recording was closed; this is one change. */
 int chario_area_end_stream(struct chario_area *area, const struct store_end *end);
 
-/* Record in the table that the recording is continued behind its end; this is one change. */
-int chario_area_reopen_stream(struct chario_area *area);
+/* Record in the table that the recording is continued behind an end; this is one change. */
+int chario_area_reopen_stream(struct chario_area *area, const struct store_end *end);
 
 /*
  * Read the recording's entry from the table.  Returns 0; -ENODATA; -EUCLEAN if the table

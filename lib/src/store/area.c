@@ -349,10 +349,11 @@ int chario_area_end_stream(struct chario_area *area, const struct store_end *end
 	return change(area, &fields);
 }
 
-int chario_area_reopen_stream(struct chario_area *area)
+int chario_area_reopen_stream(struct chario_area *area, const struct store_end *end)
 {
 	struct store_fields fields = area->fields;
 
+	fields.end = *end;
 	fields.end_session = ~(uint32_t)fields.session;
 	return change(area, &fields);
 }

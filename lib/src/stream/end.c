@@ -45,6 +45,17 @@ static bool is_at_rest(const struct chario_stream *stream)
 	       stream->durable.batches == stream->completed.batches;
 }
 
+struct store_end chario_stream_end_now(const struct chario_stream *stream)
+{
+	return (struct store_end){
+		.sequence = stream->sequence,
+		.records = stream->status.records,
+		.bytes = stream->status.bytes,
+		.segment = stream->next_segment - 1,
+		.time_ns = chario_sys_clock(CLOCK_REALTIME),
+	};
+}
+
 /*
  * The table records the end, so that a later reader that finds fewer records knows of the
  * damage.
@@ -53,13 +64,7 @@ static int note_end(struct chario_stream *stream)
 {
 	/* Without a batch of its own it would end the part before, which was interrupted. */
 	bool ends_nothing = !stream->tail && !stream->after_end;
-	const struct store_end end = {
-		.sequence = stream->sequence,
-		.records = stream->status.records,
-		.bytes = stream->status.bytes,
-		.segment = stream->next_segment - 1,
-		.time_ns = chario_sys_clock(CLOCK_REALTIME),
-	};
+	const struct store_end end = chario_stream_end_now(stream);
 
 	return ends_nothing ? 0 : chario_area_end_stream(stream->area, &end);
 }

@@ -366,6 +366,9 @@ int chario_stream_find_end(struct chario_stream *stream, const struct chario_are
 /* Make all records durable, and note the end of the recording.  Returns 0 or the first error. */
 int chario_stream_end(struct chario_stream *stream);
 
+/* Returns the end of a recording that ends now. */
+struct store_end chario_stream_end_now(const struct chario_stream *stream);
+
 /* stream/unused.c */
 
 /*

@@ -158,17 +158,29 @@ static int make_pool_of_append(struct chario_stream *stream)
 	return make_pool(stream, &asked, 0);
 }
 
-/* Mark a recording as continued in the table before anything is written behind its end. */
+/*
+ * Mark a recording as continued in the table before anything is written behind its end.  In a ring
+ * the mark tells of segments that have been skipped, too: what those behind them overwrite looks as
+ * before until they are whole.
+ */
 static int begin_append(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
+	struct store_end end = entry->end;
+	bool skips;
 	int err;
 
 	stream->window = choose_window(stream, stream->tape.slots, stream->tape.ring);
 	stream->window = MIN(stream->window, stream->tape.window);
 	err = chario_stream_find_end(stream, entry);
-	if (err || entry->continued || !entry->end.time_ns)
+	if (err)
 		return err;
-	return chario_area_reopen_stream(stream->area);
+	skips = stream->tape.ring && stream->next_segment > stream->tape.seen &&
+		stream->next_segment > stream->tape.told;
+	if (skips)
+		end = chario_stream_end_now(stream);
+	else if (entry->continued || !end.time_ns)
+		return 0;
+	return chario_area_reopen_stream(stream->area, &end);
 }
 
 static int find_place(struct chario_stream *stream)
