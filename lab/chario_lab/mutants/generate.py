@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 # The most dangerous first.
-KINDS = ("flush", "bound", "result", "guard", "loop", "edge")
+KINDS = ("flush", "bound", "result", "guard", "loop")
 
 NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])*\'|^#[^\n]*', re.DOTALL | re.MULTILINE)
 FUNCTION = re.compile(r"^\w[^\n;{}=]*?\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
@@ -25,7 +25,6 @@ COMPARISON = re.compile(r" (<=|>=|<|>) (?!0\b)")
 SMALLER = re.compile(r"\b(?:MIN|MAX)(?=\()")
 LIMITS = re.compile(r"&&|\|\||[?:;,{}]|(?<![=!<>+*/|&-])=(?!=)|\breturn\b")
 RELAXED = {"<": "<=", ">": ">=", "<=": "<= 1 +", ">=": "+ 1 >="}
-EDGES = {"<": "<=", ">": ">=", "<=": "<", ">=": ">"}
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def changes(body: str, unmasked: str, checked: set[str]) -> Iterator[Change]:
 
 
 def of_comparison(body: str, found: re.Match[str]) -> Iterator[Change]:
-    """What becomes of a comparison: one of a loop is relaxed by one, another has no say, or is off by one."""
+    """What becomes of a comparison: one of a loop is relaxed by one, another has no say."""
     start, end = term(body, found.start())
     before, behind = body[:start].rstrip(), body[end:].lstrip()
     if is_of_loop(body, start):
@@ -113,7 +112,6 @@ def of_comparison(body: str, found: re.Match[str]) -> Iterator[Change]:
         values = "1"
     for value in values:
         yield Change("bound", start, end, value)
-    yield Change("edge", *found.span(1), EDGES[found[1]])
 
 
 def is_used(body: str, start: int) -> bool:

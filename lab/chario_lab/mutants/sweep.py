@@ -3,7 +3,8 @@
 
 generate.py makes these mutations; a unit test that runs the mutated line has to fail.  Those that
 change nothing a test could see are in tests/mutants/equivalent.toml, with the reason.  An entry of
-that list that fits no mutation, or one that a test kills, is an error.
+that list that fits no mutation, or one that a test kills, is an error.  The library is built once
+with all of them: an environment variable says which one is there.
 """
 
 import fnmatch
@@ -12,19 +13,22 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 import time
 import tomllib
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from chario_lab.cache import cache_dir, locked, say
-from chario_lab.mutants.catalogue import UNIT, Killer, MutantError, Mutation, Outcome
+from chario_lab.mutants.catalogue import MutantError
 from chario_lab.mutants.generate import KINDS, Site, generate, returning_errors
-from chario_lab.mutants.tree import UNIT_LIMIT_S, Ended, Tree, copy_tree, must, needed_files, run_limited
+from chario_lab.mutants.tree import UNIT_LIMIT_S, Ended, copy_tree, must, needed_files, run_limited
 
 FOLDERS = ("lib/src/store", "lib/src/stream")
 LIST = "tests/mutants/equivalent.toml"
@@ -35,6 +39,16 @@ OTHERS = ("*cli", "put-changed", "pages", "fuzz-*", "view-*")
 FORKING = ("fence", "store-locks", "store-sharing")
 # Few power cuts, and the same random numbers in each run.
 ENVIRONMENT = {"CUTS": "500", "SEED": "1"}
+CHOICE = "SWEEP_MUTATION"
+PROLOGUE = f"""char *getenv(const char *name);
+int atoi(const char *text);
+static int sweep_mutation;
+static __attribute__((constructor)) void choose_mutation(void)
+{{
+	const char *number = getenv("{CHOICE}");
+	sweep_mutation = number ? atoi(number) : 0;
+}}
+"""
 OUTPUT_CHARS = 4000
 LEAST_LIMIT_S, LIMIT_FACTOR = 20.0, 10.0
 
@@ -84,10 +98,21 @@ def run(pattern: str) -> int:
     chosen = [site for site in sites if not pattern or fnmatch.fnmatch(site.name, pattern) or site.file == pattern]
     if not chosen:
         raise MutantError(f"no mutation matches {pattern!r}: a name is 'FILE:FUNCTION: KIND: WAS -> IS'")
-    with locked(cache_dir() / "mutants", "mutations"):
-        sweep = Sweep(Tree(copy_tree(top), ""))
-        survivors = [site for place, site in enumerate(chosen, 1) if not sweep.kills(site, f"{place}/{len(chosen)}")]
-    return report(chosen, survivors, equivalents)
+    with locked(cache_dir() / "mutants", "mutations"), ThreadPoolExecutor(os.cpu_count()) as pool:
+        sweep = Sweep(top, sites)
+        places = [f"{place}/{len(chosen)}" for place in range(1, len(chosen) + 1)]
+        seen = list(pool.map(sweep.kills, chosen, places))
+    return report(chosen, [site for site, killed in zip(chosen, seen, strict=True) if not killed], equivalents)
+
+
+def plant(text: str, numbered: Sequence[tuple[int, Site]]) -> str:
+    """A source with all its mutations: each function does what the chosen one does."""
+    for whole, group in groupby(sorted(numbered, key=lambda one: one[1].find), key=lambda one: one[1].find):
+        head, _, body = whole.partition("\n{\n")
+        cases = (f"case {number}:\n{{\n{site.replace[len(head) + 3 :]}\ngoto sweep_end;" for number, site in group)
+        choice = ["switch (sweep_mutation) {", *cases, "default:", "{", body, "}", "sweep_end: ;"]
+        text = text.replace(whole, "\n".join([head, "{", *choice, "}"]))
+    return PROLOGUE + text
 
 
 def report(chosen: Sequence[Site], survivors: Sequence[Site], equivalents: dict[str, str]) -> int:
@@ -109,33 +134,36 @@ def report(chosen: Sequence[Site], survivors: Sequence[Site], equivalents: dict[
 class Sweep:
     """A copy of the checkout, its unit tests, and which lines each of them runs."""
 
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-        self._folder = tree.folder / "sweep"
+    def __init__(self, top: Path, sites: Sequence[Site]) -> None:
+        self._numbers = {site.name: number for number, site in enumerate(sites, 1)}
+        mine: dict[str, list[tuple[int, Site]]] = defaultdict(list)
+        for number, site in enumerate(sites, 1):
+            mine[site.file].append((number, site))
+        planted = {file: plant((top / file).read_text(), numbered) for file, numbered in mine.items()}
+        self._top = copy_tree(top)
+        folder = copy_tree(top, "sweep", planted) / "build"
         self._kills: Counter[tuple[str, str]] = Counter()
-        self._last = tree.folder / "sweep" / "killers.json"
-        self._set_up(self._folder)
+        self._last = folder / "killers.json"
+        self._lock = threading.Lock()
+        self._build(folder)
         self._killers: dict[str, str] = json.loads(self._last.read_text()) if self._last.exists() else {}
-        self._programs = self._measure()
+        self._programs = self._measure(folder)
+        failing = [program.name for program in self._programs if not self._passes(program, 0)]
+        if failing:
+            raise MutantError(f"built with all mutations, these fail without one: {', '.join(failing)}")
 
     def kills(self, site: Site, place: str) -> bool:
         """Whether a unit test sees a mutation."""
         begin = time.monotonic()
-        mutation = Mutation(site.name, "", site.file, site.find, site.replace, Killer(UNIT, ""))
-        with self._tree.mutated(mutation) as obstacle:
-            if isinstance(obstacle, Outcome):
-                raise MutantError(f"{site.name}: {obstacle.value}")
-            built = self._ninja(self._folder, ["lib/libchario-inner.a"])
-            if built.rc:
-                raise MutantError(f"{site.name} does not build:\n{built.output}")
-            programs = self._in_order(site)
-            killer = next((program.name for program in programs if not self._passes(program)), "")
+        programs, number = self._in_order(site), self._numbers[site.name]
+        killer = next((program.name for program in programs if not self._passes(program, number)), "")
         outcome = f"killed by {killer}" if killer else f"NOT SEEN by {len(programs)} tests"
         say(f"{place} {site.name} (line {site.line}): {outcome} in {time.monotonic() - begin:.0f} s")
         if killer:
-            self._kills[site.file, killer] += 1
-            self._killers[site.name] = killer
-            self._last.write_text(json.dumps(self._killers, indent=0))
+            with self._lock:
+                self._kills[site.file, killer] += 1
+                self._killers[site.name] = killer
+                self._last.write_text(json.dumps(self._killers, indent=0))
         return bool(killer)
 
     def _in_order(self, site: Site) -> list[Program]:
@@ -157,21 +185,14 @@ class Sweep:
         at = bisect_right(lines, site.line) - 1
         return at < 0 or lines[at] in self._reached[program.name].get(site.file, ())
 
-    def _passes(self, program: Program) -> bool:
+    def _passes(self, program: Program, number: int) -> bool:
         """Whether a test passes; one that does not end within many times its usual time has seen something."""
-        built = self._ninja(self._folder, program.files)
-        if built.rc:
-            raise MutantError(f"{program.name} does not build:\n{built.output}")
-        ended = self._execute(program, {}, LEAST_LIMIT_S + LIMIT_FACTOR * program.seconds)
-        return ended.rc == 0
+        return self._execute(program, {CHOICE: str(number)}, LEAST_LIMIT_S + LIMIT_FACTOR * program.seconds).rc == 0
 
-    def _measure(self) -> list[Program]:
+    def _measure(self, planted: Path) -> list[Program]:
         """Run each test once without a mutation, with counters: the tests, the quickest first."""
-        folder = self._tree.folder / "sweep-coverage"
-        self._set_up(folder, "-Db_coverage=true")
-        built = self._ninja(folder, [])
-        if built.rc:
-            raise MutantError(f"the tree does not build as it is:\n{built.output}")
+        folder = self._top / "sweep-coverage"
+        self._build(folder, "-Db_coverage=true")
         kept = folder / "runs.json"
         known: dict[str, dict[str, Any]] = json.loads(kept.read_text()) if kept.exists() else {}
         runs: dict[str, dict[str, Any]] = {}
@@ -184,7 +205,7 @@ class Sweep:
         self._reached = {
             name: {file: set(lines) for file, lines in run["reached"].items()} for name, run in runs.items()
         }
-        programs = [replace(program, seconds=runs[program.name]["seconds"]) for program in self._list(self._folder)]
+        programs = [replace(program, seconds=runs[program.name]["seconds"]) for program in self._list(planted)]
         return sorted(programs, key=lambda program: program.seconds)
 
     def _count(self, program: Program) -> dict[str, Any]:
@@ -205,7 +226,7 @@ class Sweep:
         lines, reached = {}, {}
         for line in text.splitlines():
             for file in json.loads(line)["files"]:
-                name = os.path.relpath(program.folder / file["file"], self._tree.folder)
+                name = os.path.relpath(program.folder / file["file"], self._top)
                 lines[name] = sorted({entry["line_number"] for entry in file["lines"]})
                 reached[name] = sorted({entry["line_number"] for entry in file["lines"] if entry["count"]})
         return {"seconds": seconds, "lines": lines, "reached": reached}
@@ -229,10 +250,9 @@ class Sweep:
         words = [f"{name}={value}" for name, value in {**ENVIRONMENT, **program.environment, **environment}.items()]
         return run_limited(["env", *words, *program.command], program.folder, limit_s)
 
-    def _set_up(self, folder: Path, *options: str) -> None:
+    def _build(self, folder: Path, *options: str) -> None:
         if not (folder / "build.ninja").exists():
             words = ["-Dgstreamer=disabled", "-Dbuildtype=debug", "-Dwerror=false", *options]
-            must(["meson", "setup", *words, str(folder), str(self._tree.folder)], self._tree.folder)
-
-    def _ninja(self, folder: Path, targets: Sequence[str]) -> Ended:
-        return run_limited(["ninja", "-C", str(folder), *targets], folder, UNIT_LIMIT_S)
+            source = self._top if options else folder.parent
+            must(["meson", "setup", *words, str(folder), str(source)], source)
+        must(["ninja", "-C", str(folder)], folder)

@@ -14,13 +14,14 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from chario_lab.cache import cache_dir
-from chario_lab.kernel import KernelError, build_module, get_kernel, update
+from chario_lab.kernel import KernelError, build_module, get_kernel, write_changed
 from chario_lab.mutants.catalogue import GUEST, Killer, MutantError, Mutation, Outcome, apply
 from chario_lab.testing.changes import ask_git
 
@@ -205,14 +206,15 @@ def must(command: Sequence[str], folder: Path) -> str:
     return ended.output
 
 
-def copy_tree(top: Path) -> Path:
-    """The copy of a checkout, with all files that git knows there as they are now."""
+def copy_tree(top: Path, part: str = "", texts: Mapping[str, str] = MappingProxyType({})) -> Path:
+    """A copy of a checkout, with all files that git knows there as they are now, but for those with other texts."""
     names = ask_git(top, "ls-files", "-z").split("\0")
     wanted = {name for name in names if name and (top / name).is_file()}
-    folder = cache_dir() / "mutants" / hashlib.sha256(str(top).encode()).hexdigest()[:16]
+    folder = cache_dir() / "mutants" / hashlib.sha256(str(top).encode()).hexdigest()[:16] / part
     folder.mkdir(parents=True, exist_ok=True)
     for name in wanted:
-        update(top / name, folder / name)
+        write_changed(folder / name, texts[name].encode() if name in texts else (top / name).read_bytes())
+        shutil.copymode(top / name, folder / name)
     for path in stale_files(folder, wanted):
         path.unlink()
     return folder
