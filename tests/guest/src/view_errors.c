@@ -4,6 +4,7 @@
  */
 #include <chario/view.h>
 
+#include "../../unit/tap.h"
 #include "../../unit/view-disk.c"
 
 #include "../../unit/test-view-errors.c"
