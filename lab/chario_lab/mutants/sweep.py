@@ -148,7 +148,7 @@ class Sweep:
         self._build(folder)
         self._killers: dict[str, str] = json.loads(self._last.read_text()) if self._last.exists() else {}
         self._programs = self._measure(folder)
-        failing = [program.name for program in self._programs if not self._passes(program, 0)]
+        failing = [program.name for program in self._programs if self._try(program, 0) != 0]
         if failing:
             raise MutantError(f"built with all mutations, these fail without one: {', '.join(failing)}")
 
@@ -156,8 +156,13 @@ class Sweep:
         """Whether a unit test sees a mutation."""
         begin = time.monotonic()
         programs, number = self._in_order(site), self._numbers[site.name]
-        killer = next((program.name for program in programs if not self._passes(program, number)), "")
-        outcome = f"killed by {killer}" if killer else f"NOT SEEN by {len(programs)} tests"
+        outcome, killer = f"NOT SEEN by {len(programs)} tests", ""
+        for program in programs:
+            code = self._try(program, number)
+            if code != 0:
+                killer = program.name
+                outcome = f"killed by {killer}" + (", which did not end," if code is None else "")
+                break
         say(f"{place} {site.name} (line {site.line}): {outcome} in {time.monotonic() - begin:.0f} s")
         if killer:
             with self._lock:
@@ -185,9 +190,9 @@ class Sweep:
         at = bisect_right(lines, site.line) - 1
         return at < 0 or lines[at] in self._reached[program.name].get(site.file, ())
 
-    def _passes(self, program: Program, number: int) -> bool:
-        """Whether a test passes; one that does not end within many times its usual time has seen something."""
-        return self._execute(program, {CHOICE: str(number)}, LEAST_LIMIT_S + LIMIT_FACTOR * program.seconds).rc == 0
+    def _try(self, program: Program, number: int) -> int | None:
+        """How a test ends; one that does not end within many times its usual time has seen something."""
+        return self._execute(program, {CHOICE: str(number)}, LEAST_LIMIT_S + LIMIT_FACTOR * program.seconds).rc
 
     def _measure(self, planted: Path) -> list[Program]:
         """Run each test once without a mutation, with counters: the tests, the quickest first."""
