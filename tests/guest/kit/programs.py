@@ -9,12 +9,11 @@ from functools import cache
 from pathlib import Path
 
 from chario_lab.cache import cache_dir
+from chario_lab.programs import WARNINGS
 
 TOP = Path(__file__).resolve().parents[3]
 SOURCES = Path(__file__).resolve().parents[1] / "src"
-CFLAGS = (
-    "-std=gnu11", "-D_GNU_SOURCE=", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'kernel/uapi'}",
-)  # fmt: skip
+CFLAGS = ("-std=gnu11", "-D_GNU_SOURCE=", "-O2", "-g", *WARNINGS, "-pthread", f"-I{TOP / 'kernel/uapi'}")
 # Unused sections are dropped: they need libraries that Debian does not have for 32 bits.
 CFLAGS_32 = ("-m32", "-static", "-D_FILE_OFFSET_BITS=64", "-ffunction-sections", "-Wl,--gc-sections")
 LDLIBS = ("-luring", "-lisal", "-lmount")

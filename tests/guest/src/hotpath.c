@@ -144,7 +144,6 @@ static ssize_t control(const struct kind *kind, uint64_t bytes)
 {
 	int ends[2];
 
-	(void)kind;
 	if (pipe(ends))
 		return -1;
 	close(ends[0]);

@@ -194,7 +194,6 @@ static long raw(const struct line *l)
 
 static int print_record(const struct chario_timeline_record *r, void *data)
 {
-	(void)data;
 	printf("%s op=%u cpu=%u disk=%u task=%u queue=%u request=%u command=%u offset=%llu "
 	       "bytes=%llu result=%lld time=%llu\n",
 	       chario_timeline_stage_name(r->stage), r->op, r->cpu, r->disk, r->task, r->queue,
@@ -204,7 +203,6 @@ static int print_record(const struct chario_timeline_record *r, void *data)
 
 static int print_request(const struct chario_timeline_request *r, void *data)
 {
-	(void)data;
 	printf("request op=%u task=%u queue=%u commands=%u polled=%u offset=%lu result=%ld", r->op,
 	       r->task, r->queue, r->commands, r->polled, r->offset, r->result);
 	for (unsigned int stage = 0; stage < CHARIO_TIMELINE_STAGES; stage++)
