@@ -153,6 +153,13 @@ static inline uint64_t number(const char *text)
 	return value;
 }
 
+/* A switch over words: where @word is @name, the function returns @result. */
+#define CASE(word, name, result)         \
+	do {                             \
+		if (!strcmp(word, name)) \
+			return result;   \
+	} while (0)
+
 /* splitmix64: any seed will do, 0 too. */
 static inline uint64_t random_next(uint64_t *state)
 {
