@@ -20,10 +20,7 @@ from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme
 
-pytestmark = [
-    pytest.mark.area("kernel/front/", "kernel/queue/edge"),
-    pytest.mark.cpus(2),
-]  # fmt: skip
+pytestmark = [pytest.mark.area("kernel/front/", "kernel/queue/edge"), pytest.mark.cpus(2)]
 
 FEW, MORE = 0, 1
 BLOCK, FAR = 4096, 1 << 20

@@ -29,10 +29,7 @@ ROUND_LIMIT_S = 1800
 HIDDEN = 0x3000_0000
 LOCKED_KIB = 8192
 INSIDE, PLAIN = range(2)
-DRIVES = (
-    Nvme("inside", (Namespace(64, 4096),), cmb_mib=16),
-    Nvme("plain", (Namespace(64, 512),)),
-)
+DRIVES = (Nvme("inside", (Namespace(64, 4096),), cmb_mib=16), Nvme("plain", (Namespace(64, 512),)))
 
 Kinds = dict[str, Counter[str]]
 
@@ -126,10 +123,7 @@ def still_works(rig: Rig, disks: list[str]) -> None:
 @pytest.mark.parametrize("who", ["user", "root"])
 def test_random_commands(rig: Rig, who: str) -> None:
     """Several processes at once, whatever they may open; root's may use windows, and lock no more than a user."""
-    become = {
-        "user": "setpriv --reuid=65534 --regid=65534 --clear-groups",
-        "root": "setpriv --bounding-set=-ipc_lock",
-    }
+    become = {"user": "setpriv --reuid=65534 --regid=65534 --clear-groups", "root": "setpriv --bounding-set=-ipc_lock"}
     disks = [*rig.disks(INSIDE), *rig.disks(PLAIN), "/dev/chardisk0"]
     rig.guest.must(f"chmod 666 {' '.join(disks)}")
     kinds = fuzz(rig, become[who], disks)

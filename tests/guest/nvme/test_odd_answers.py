@@ -28,10 +28,7 @@ from waiting import until
 
 from chario_lab.guest.spec import RegisterFile
 
-pytestmark = [
-    pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/complete"),
-    pytest.mark.slow,
-]
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/complete"), pytest.mark.slow]
 
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)

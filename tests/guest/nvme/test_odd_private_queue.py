@@ -17,10 +17,7 @@ from waiting import until
 
 from chario_lab.guest.spec import RegisterFile
 
-pytestmark = [
-    pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug"),
-    pytest.mark.slow,
-]  # fmt: skip
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug"), pytest.mark.slow]
 
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)

@@ -19,9 +19,7 @@ from chario_lab.guest.devices import PCI
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 
-pytestmark = [
-    pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.cpus(2), pytest.mark.slow,
-]  # fmt: skip
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.cpus(2), pytest.mark.slow]
 
 KIB, MIB = 1 << 10, 1 << 20
 DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()),)), Nvme("other", (Namespace(64),)))

@@ -16,10 +16,7 @@ from waiting import until
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle, root_port_bdf
 
-pytestmark = [
-    pytest.mark.area("kernel/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2),
-    pytest.mark.slow,
-]  # fmt: skip
+pytestmark = [pytest.mark.area("kernel/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2), pytest.mark.slow]
 
 KIB, MIB = 1 << 10, 1 << 20
 # A recovery that lasts: all that is to happen during it takes less, on a busy host too.
