@@ -24,6 +24,8 @@ from chario_lab.guest.session import Guest
 PATIENCE = "deadline_ms=200000"
 ADMIN_TIMEOUT_MS = 5000
 CALL_LIMIT_S = 240
+# What a script of buffers has answered, see Rig.play_buffers().
+ANSWERS = "/run/answers"
 # A user who may do nothing but what the node of a disk lets everybody do, see Rig.open_to_all().
 NOBODY = ("setpriv", "--reuid=65534", "--clear-groups")
 
@@ -128,6 +130,19 @@ class Rig:
     def start_buffers(self, disk: str, *lines: str, user: Sequence[str] = ()) -> Job:
         """Begin a script of buffers and transfers on a disk, see src/buffers.c."""
         return self.guest.start([*user, self.buffers, disk], CALL_LIMIT_S, stdin="\n".join(lines) + "\n")
+
+    def play_buffers(self, disk: str, *lines: str) -> Job:
+        """The same, with its answers in a file; it has come to its first `wait` when this returns."""
+        # The answers of an earlier script would be taken for those of this one.
+        self.guest.must(f"rm -f {ANSWERS}; cat >/run/script", stdin="\n".join(lines) + "\n")
+        job = self.guest.start(f"{self.buffers} {disk} </run/script >{ANSWERS}", 2 * CALL_LIMIT_S)
+        before = next(place for place, line in enumerate(lines) if line.startswith("wait "))
+        until(lambda: len(self.answers()) == before, "the script does not come to its wait")
+        return job
+
+    def answers(self) -> list[str]:
+        """What that script has answered so far."""
+        return self.guest.run(f"cat {ANSWERS}").stdout.split()
 
     # What the kernel shows
 

@@ -9,14 +9,12 @@ from errno import EIO
 import pytest
 from block_side import disable, enable, holds, noise
 from disks import MIB, Programs
-from programs import compile_program
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import Setup
 from test_any_size import PRELUDE, PYTHON
 from test_buffers import run
 from test_dmabuf import need
 from test_pool import POOL, STREAMING
-from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme
 
@@ -59,23 +57,14 @@ def test_memory_that_has_to_be_synced(rig: Rig, guest_program: Programs) -> None
 @contextmanager
 def full(rig: Rig, disk: str, room: int = 0) -> Iterator[None]:
     """While the block lasts, buffers of a program have all there is, or all but some room."""
-    program = rig.guest.push(compile_program("buffers"))
     lines = [f"create {POOL} {STREAMING} 0 {size}" for size in SIZES]
-    lines += [f"destroy {1 if room else 0}", "wait /run/go"]
-    rig.guest.must("cat >/run/script", stdin="\n".join(lines) + "\n")
-    job = rig.guest.start(f"{program} {disk} </run/script >/run/answers", CALL_LIMIT_S)
-
-    def answers() -> list[str]:
-        return rig.guest.run("cat /run/answers").stdout.split()
-
-    until(lambda: len(answers()) == len(SIZES) + 1, "the buffers are not made")
+    job = rig.play_buffers(disk, *lines, f"destroy {1 if room else 0}", "wait /run/go")
     try:
-        assert answers()[-2:] == ["EIO", "0" if room else "ENOENT"]
+        assert rig.answers()[-2:] == ["EIO", "0" if room else "ENOENT"]
         yield
     finally:
         rig.touch("/run/go")
     job.wait().check()
-    rig.remove("/run/go", "/run/answers")
 
 
 def test_calls_that_find_them_full(rig: Rig) -> None:

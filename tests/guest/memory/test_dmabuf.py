@@ -8,9 +8,9 @@ from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_pool import SIZES, STREAMING, round_trip
 from traces import trace
-from waiting import until
 
 from chario_lab.guest.devices import bar_address
+from chario_lab.guest.job import Job
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 
@@ -126,21 +126,13 @@ def test_imports_of_other_drivers_count_as_locked(rig: Rig, guest_program: Progr
     rig.guest.must(f"chmod 600 {node}")
 
 
-def test_memory_of_a_drive_that_has_gone(rig: Rig, guest_program: Programs) -> None:
+def test_memory_of_a_drive_that_has_gone(rig: Rig) -> None:
     """Its dma-buf is there as long as somebody has it, but nobody can import it any more."""
     inside, plain = rig.disk(INSIDE), rig.disk(PLAIN)
-    rig.remove("/run/gone")
-    script = [f"inside 0 {MIB}", "export 0", f"other {plain}", f"import 1 0 {MIB}", "free 1", "wait /run/gone",
-              f"import 1 0 {MIB}"]  # fmt: skip
-    lines = "\n".join(script)
-    job = rig.guest.start(f"printf '%s' '{lines}' | {rig.guest.push(guest_program('buffers'))} {inside} >/run/answers")
-    until(lambda: len(rig.guest.run("cat /run/answers").stdout.split()) == 5, "it is not imported")
+    job = rig.play_buffers(inside, f"inside 0 {MIB}", "export 0", f"other {plain}", f"import 1 0 {MIB}", "free 1",
+                           "wait /run/gone", f"import 1 0 {MIB}")  # fmt: skip
     rig.unbind(INSIDE)
-    rig.touch("/run/gone")
-    job.wait().check()
-    answers = rig.guest.must("cat /run/answers").split()
-    assert answers == ["0", "0", "0", "0", "0", "0", "EOPNOTSUPP"]
-    rig.remove("/run/gone", "/run/answers")
+    assert ended(rig, job) == ["0", "0", "0", "0", "0", "0", "EOPNOTSUPP"]
 
 
 def test_from_drive_to_drive(rig: Rig, guest_program: Programs) -> None:
@@ -179,28 +171,11 @@ def script_of_two(plain: str, *after: str) -> list[str]:
             f"pool 4 {MIB}", "fill 4 8", f"write 2 0 {MIB} 0", "wait /run/gone", *after]  # fmt: skip
 
 
-def start(rig: Rig, programs: Programs, disk: str, script: list[str]) -> object:
-    """Begin a script; it has come to its wait when this returns."""
-    # The answers of an earlier script would be taken for those of this one.
-    rig.guest.must("rm -f /run/gone /run/answers; cat >/run/script", stdin="\n".join(script) + "\n")
-    job = rig.guest.start(f"{rig.guest.push(programs('buffers'))} {disk} </run/script >/run/answers", timeout_s=600)
-    until(lambda: len(answers(rig)) >= 9, "the script did not come to its wait")
-    return job
-
-
-def answers(rig: Rig) -> list[str]:
-    """What a script has answered so far."""
-    try:
-        return rig.guest.files.read("/run/answers").splitlines()
-    except FileNotFoundError:
-        return []
-
-
-def ended(rig: Rig, job: object) -> list[str]:
+def ended(rig: Rig, job: Job) -> list[str]:
     """Let a script go on, to its end."""
-    rig.guest.must("touch /run/gone")
-    job.wait()  # type: ignore[attr-defined]
-    return rig.guest.must("cat /run/answers").split()
+    rig.touch("/run/gone")
+    job.wait().check()
+    return rig.answers()
 
 
 def let_go(rig: Rig, drive: int) -> None:
@@ -214,13 +189,13 @@ EXPECT = ["0", "0", "0", "0", "0", "0", "0", "0", str(MIB), "0"]
 
 
 @pytest.mark.parametrize("pull", [False, True], ids=["unbound", "pulled"])
-def test_the_exporter_goes(rig: Rig, guest_program: Programs, pull: bool) -> None:
+def test_the_exporter_goes(rig: Rig, pull: bool) -> None:
     """It is let go although its memory is in use: the import has no bytes then, mappings stay what they were."""
     drive = PULLED_EXPORTER if pull else INSIDE
     exporter, plain = rig.disk(drive), rig.disk(PLAIN)
     after = [f"write 2 0 {BLOCK} 0", "free 2", f"match 3 7 0 {MIB} 0", f"read 3 0 {BLOCK} 0", f"write 4 0 {MIB} 0",
              "free 4", "free 1", "close 1", "free 3"]  # fmt: skip
-    job = start(rig, guest_program, exporter, script_of_two(plain, *after))
+    job = rig.play_buffers(exporter, *script_of_two(plain, *after))
     if pull:
         rig.pull(drive)
     let_go(rig, drive)
@@ -232,12 +207,12 @@ def test_the_exporter_goes(rig: Rig, guest_program: Programs, pull: bool) -> Non
 
 
 @pytest.mark.parametrize("pull", [False, True], ids=["unbound", "pulled"])
-def test_the_importer_goes(rig: Rig, guest_program: Programs, pull: bool) -> None:
+def test_the_importer_goes(rig: Rig, pull: bool) -> None:
     """It lets go of the other's memory, which stays the other's."""
     drive = PULLED_IMPORTER if pull else PLAIN
     exporter, plain = rig.disk(INSIDE), rig.disk(drive)
     after = [f"write 2 0 {BLOCK} 0", f"match 4 8 0 {MIB} 0", f"read 1 0 {MIB} 0", "free 2", "free 1", "free 4"]
-    job = start(rig, guest_program, exporter, script_of_two(plain, *after))
+    job = rig.play_buffers(exporter, *script_of_two(plain, *after))
     if pull:
         rig.pull(drive)
     let_go(rig, drive)
