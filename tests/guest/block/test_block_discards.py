@@ -183,8 +183,7 @@ def test_what_a_scheduler_merges(rig: Rig, module: Path, limit: dict[str, int]) 
             may_end.release(TAGS)
             for job in jobs:
                 job.wait().check()
-            urgent.kill()
-            urgent.wait()
+            urgent.stop()
         assert sorted(told.discards) == sorted(
             [(piece * PIECE_KIB * KIB, PIECE_KIB * KIB)] for piece in (*LOTS[0], *LOTS[1])
         )

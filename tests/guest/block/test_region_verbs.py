@@ -94,8 +94,7 @@ def test_a_region_that_is_opened_as_soon_as_it_is_made(machine: Machine) -> None
             "the wrong partitions are busy",
         )
         machine.must("rm /run/open")
-        job.kill()
-        job.wait()
+        job.stop()
         machine.chario("region", "remove", "--force", f"{disk}p2").check()
 
 

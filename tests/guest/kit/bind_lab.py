@@ -108,8 +108,7 @@ class Machine:
         try:
             yield self.must("cat /run/held && rm /run/held")
         finally:
-            job.kill()
-            job.wait()
+            job.stop()
 
     def bring_home(self) -> None:
         """Linux's driver has all drives, whatever a test has left."""

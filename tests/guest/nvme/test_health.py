@@ -141,8 +141,7 @@ def test_an_event_is_told_to_all(machine: Machine) -> None:
     for name in machine.disks(DRIVE):
         event = f"DEVNAME={name}"
         until(lambda event=event: machine.guest.run(["grep", "-q", event, "/run/uevents"]).rc == 0, event)  # type: ignore[misc]
-    monitor.kill()
-    monitor.wait()
+    monitor.stop()
     told = machine.must("cat /run/uevents && rm /run/uevents").split("\n\n")
     told = [event for event in told if "ACTION=change" in event]
     assert len(told) == 2

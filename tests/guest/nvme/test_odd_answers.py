@@ -205,8 +205,7 @@ def test_a_question_that_a_reset_cuts_off(rig: Rig) -> None:
         until(lambda: bool(drive.asked(Opcode.GET_LOG)), "nobody asks")
         second = rig.guest.start(show)
         until(lambda: len(rig.guest.run("pidof cat").stdout.split()) == 2, "nobody waits behind him")
-        assert second.kill()
-        assert second.wait().rc == -9
+        assert second.stop().rc == -9
         assert results(rig.start(disk, "deadline,200", "read,0,4096").wait())[1] == ("read", -ETIMEDOUT)
         ended = first.wait()
         assert ended.rc == 1 and "Resource temporarily unavailable" in ended.stderr

@@ -124,8 +124,7 @@ def test_an_error_that_does_not_break_the_link(rig: Rig, error: str) -> None:
     rig.wait_said(mark, "device recovery successful" if error == NOT_FATAL else "severity=Correct")
     assert (rig.counters(disk)["resets"], rig.counters(disk)["errors"], job.poll()) == (0, 0, None)
     assert rig.call(disk, f"read,0,{MIB}") == MIB
-    job.kill()
-    job.wait()
+    job.stop()
     rig.wait_unpinned()
 
 

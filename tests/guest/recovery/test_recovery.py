@@ -182,8 +182,7 @@ def test_unbinding_while_the_link_is_down(rig: Rig) -> None:
     until(lambda: guest.run(WAITS_TO_UNBIND).rc == 0, "nobody waits")
     guest.must(f"{bus}={number}")
     job.wait().check()
-    keeper.kill()
-    keeper.wait()
+    keeper.stop()
     guest.must(f"head -c 4096 {rig.disk(0)} | tr -d n | cmp - /dev/null")
 
 
@@ -210,8 +209,7 @@ def test_unbinding_while_a_partition_table_is_read(rig: Rig) -> None:
     job.wait().check()
     # One read is sent four times, and so is the page that is written beside it; many parsers would read after it.
     assert rig.said(mark).count(again) <= 16
-    writer.kill()
-    writer.wait()
+    writer.stop()
     guest.must(f"dd if={rig.disk(0)} bs=4k skip=9 count=1 | tr -d n | cmp - /dev/null")
 
 
