@@ -125,4 +125,3 @@ def test_a_drive_that_goes_takes_no_buffer_along(rig: Rig, guest_program: Progra
     rig.unbind(PLAIN)
     rig.touch("/run/gone")
     assert job.wait().check().stdout.split()[-3:] == ["0", "ENODEV", "0"]
-    rig.remove("/run/gone")

@@ -54,8 +54,7 @@ def test_a_deadline_of_the_file_gives_etimedout(rig: Rig) -> None:
                     "read,0,65536")  # fmt: skip
     rig.wait_file("/run/late")
     faults.let_go(rig.guest, STALLS)
-    until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
-    rig.wait_state(disk, "live")
+    rig.wait_reset(disk)
     rig.touch("/run/again")
     assert [value for name, value in results(job.wait()) if name == "read"] == [-ETIMEDOUT, 65536]
     assert rig.counters(disk)["timeouts"] == 1
@@ -196,8 +195,7 @@ def test_a_file_of_any_size_goes_on_with_other_memory(rig: Rig) -> None:
                     f"match,5,0,{64 * KIB}", f"read,{part}", f"match,5,{part}")  # fmt: skip
     rig.wait_file("/run/late")
     faults.let_go(rig.guest, STALLS)
-    until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
-    rig.wait_state(disk, "live")
+    rig.wait_reset(disk)
     rig.touch("/run/again")
     calls = results(job.wait())
     assert [value for name, value in calls if name == "read"] == [-ETIMEDOUT, 64 * KIB, 304]

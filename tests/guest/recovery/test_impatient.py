@@ -115,7 +115,6 @@ def test_a_file_is_served_again_when_its_requests_have_ended(rig: Rig) -> None:
     faults.let_go(rig.guest, STALLS)
     assert rig.show(disk, "state") == "live"
     assert job.wait().check().stdout.splitlines()[-2] == f"read {BLOCK}"
-    rig.remove("/tmp/full")
 
 
 @pytest.mark.parametrize("value", ["-1", "3600001", "soon"])

@@ -153,7 +153,6 @@ time.sleep(1000)
 def test_what_one_drive_holds_up_holds_up_no_other(rig: Rig) -> None:
     """300 files of a drive that stands still: locks of another drive's files are given back all the same."""
     stalls, disk = rig.disk(STALLS), rig.disk(HELD)
-    rig.remove("/run/many")
     many = rig.guest.start([*PYTHON, PRELUDE + MANY, stalls], timeout_s=CALL_LIMIT_S)
     rig.wait_file("/run/many")
     faults.set_limits(rig.guest, STALLS, 1, {"iops-total": 1})
