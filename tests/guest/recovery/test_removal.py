@@ -16,7 +16,7 @@ from shared_guest import Setup
 from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
-from chario_lab.guest.devices import PCI, bdf, bind, driver_of, load_module, unbind
+from chario_lab.guest.devices import PCI, bdf, bind, driver_of, find_block, load_module, unbind
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme
 
 pytestmark = [
@@ -169,10 +169,7 @@ def test_the_stock_driver_takes_over(rig: Rig) -> None:
     probing = f"{PCI}/drivers_autoprobe"
     rig.guest.must(f"echo 0 >{probing} && modprobe nvme && echo 1 >{probing}")
     bind(rig.guest, address, "nvme")
-    # With several ways to one drive in mind, Linux inserts the controller: nvme0c0n1 for /dev/nvme0n1.
-    block = f"/dev/$(cd /sys/bus/pci/devices/{address}/nvme/nvme*/ && echo nvme*n1 | sed s/c[0-9]*//)"
-    until(lambda: rig.guest.run(f"test -b {block}").rc == 0, "no block device")
-    assert rig.guest.must(f"head -c {MIB} {block} | sha256sum") == digest
+    assert rig.guest.must(f"head -c {MIB} {find_block(rig.guest, address)} | sha256sum") == digest
     unbind(rig.guest, address)
     assert rig.guest.must(f"head -c {MIB} {rig.disk(KEPT)} | sha256sum") == digest
 
@@ -210,9 +207,7 @@ def linux_disk(rig: Rig, drive: int) -> Iterator[str]:
     rig.guest.must(f"echo 0 >{probe}; modprobe nvme_core && echo 600 >{timeout}; modprobe nvme; echo 1 >{probe}")
     address = rig.address(drive)
     bind(rig.guest, address, "nvme")
-    (controller,) = rig.guest.files.list(f"{PCI}/devices/{address}/nvme")
-    until(lambda: rig.guest.files.exists(f"/dev/{controller}n1"), "it has no block device")
-    yield f"/dev/{controller}n1"
+    yield find_block(rig.guest, address)
     rig.release(address)
     rig.guest.must("rmmod nvme")
 

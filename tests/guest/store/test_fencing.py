@@ -21,7 +21,7 @@ from test_any_size import PRELUDE, PYTHON
 from waiting import until
 
 from chario_lab.guest import faults
-from chario_lab.guest.devices import PCI, bind
+from chario_lab.guest.devices import bind, find_block
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, Throttle
 from chario_lab.kernel import DEBUG
@@ -180,8 +180,7 @@ def plain_device(rig: Rig) -> str:
     rig.guest.must("modprobe nvme_core multipath=N && modprobe nvme")
     address = rig.address(STALLS)
     bind(rig.guest, address, "nvme")
-    found = f"{PCI}/devices/{address}/nvme/*/nvme*n1"
-    return "/dev/" + rig.guest.must(f"until ls -d {found} 2>/dev/null; do sleep 0.1; done").split("/")[-1].strip()
+    return find_block(rig.guest, address)
 
 
 def plain_file(rig: Rig) -> str:
