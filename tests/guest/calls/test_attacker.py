@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import pytest
 from disks import MIB
 from programs import compile_program
+from python_calls import PRELUDE, PYTHON
 from rig import Rig
 from shared_guest import Setup
-from test_any_size import PRELUDE, PYTHON
 from waiting import SETTLE_LIMIT_S
 
 from chario_lab.guest.spec import Namespace, Nvme

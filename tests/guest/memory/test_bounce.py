@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Where a drive reaches main memory through bounce buffers only: who syncs, and what happens when these are full."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EIO
@@ -9,9 +8,9 @@ from errno import EIO
 import pytest
 from block_side import disable, enable, holds, noise
 from disks import MIB, Programs
+from python_calls import run_script
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import Setup
-from test_any_size import PRELUDE, PYTHON
 from test_buffers import run
 from test_dmabuf import need
 from test_pool import POOL, STREAMING
@@ -105,12 +104,9 @@ memory = mmap.mmap(-1, {2 * ROOM})
 # No page is the neighbour of the one before: each is mapped by itself.
 for at in reversed(range(0, {2 * ROOM}, 4096)):
     memory[at] = 1
-def outcome(size):
-    try:
-        return os.preadv(fd, [memoryview(memory)[:size]], 0)
-    except OSError as error:
-        return errno.errorcode[error.errno]
-print(json.dumps([sorted({{outcome({2 * ROOM}) for _ in range(40)}}), outcome({ROOM // 2})]))
+def read_into(size):
+    return outcome(os.preadv, fd, [memoryview(memory)[:size]], 0)
+print(json.dumps([sorted({{read_into({2 * ROOM}) for _ in range(40)}}), read_into({ROOM // 2})]))
 """
 
 
@@ -118,8 +114,7 @@ def test_memory_that_fits_by_half_only(rig: Rig) -> None:
     """What has been mapped of a command is unmapped when the rest cannot be: it does not use up what there is."""
     disk = rig.disk(0)
     with full(rig, disk, ROOM):
-        script = [*PYTHON, PRELUDE + HALVES, disk]
-        assert json.loads(rig.guest.must(script, timeout_s=CALL_LIMIT_S)) == [["EIO"], ROOM // 2]
+        assert run_script(rig.guest, disk, HALVES) == [["EIO"], ROOM // 2]
 
 
 def test_imports_that_find_them_full(rig: Rig, guest_program: Programs) -> None:

@@ -10,9 +10,9 @@ import re
 from errno import EINVAL, ENODEV, EOPNOTSUPP, ETIMEDOUT
 
 import pytest
+from python_calls import PYTHON
 from rig import Rig, results
 from shared_guest import FileGuest, Setup
-from test_any_size import PYTHON
 from waiting import until
 
 from chario_lab.guest import faults

@@ -5,13 +5,12 @@ Stalls are made with a throttled medium: it answers a controller reset, as a
 drive does, where a request that is held otherwise would stop the machine.
 """
 
-import json
 from errno import ENODEV, ETIMEDOUT
 
 import pytest
+from python_calls import printed, start_script
 from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import Setup, throttled_rig
-from test_any_size import PRELUDE, PYTHON
 from waiting import until
 
 from chario_lab.guest import faults
@@ -290,11 +289,7 @@ def test_killed_processes_leave_nothing_behind(rig: Rig) -> None:
 
 PART = """
 fd = disk()
-try:
-    os.pwritev(fd, [b"part"], 3, os.RWF_DSYNC)
-    print(json.dumps("written"))
-except OSError as error:
-    print(json.dumps(errno.errorcode[error.errno]))
+print(json.dumps(outcome(os.pwritev, fd, [b"part"], 3, os.RWF_DSYNC)))
 """
 
 
@@ -304,9 +299,9 @@ def test_unbinding_while_a_part_of_a_block_waits_for_another_queue(rig: Rig) -> 
     rig.set(disk, "deadline_ms", CALL_LIMIT_S * 1000)
     write = rig.guest.start(["taskset", "-c", "1", rig.fault_io, disk, "write,0,65536"], timeout_s=CALL_LIMIT_S)
     until(lambda: rig.counters(disk)["write_commands"] == 1, "no write is posted")
-    part = rig.guest.start([*FIRST_CPU, *PYTHON, PRELUDE + PART, disk], timeout_s=CALL_LIMIT_S)
+    part = start_script(rig.guest, disk, PART, before=FIRST_CPU)
     where = "cat $(printf '/proc/%s/stack ' $(pidof python3))"
     until(lambda: "chario_edge_lock" in rig.guest.run(where).stdout, "nobody waits for the write")
     rig.unbind(STALLS)
     assert results(write.wait())[0] == ("write", -ENODEV)
-    assert json.loads(part.wait().check().stdout) == "ENODEV"
+    assert printed(part) == "ENODEV"

@@ -11,6 +11,7 @@ from errno import ENODEV
 from pathlib import Path
 
 import pytest
+from python_calls import printed, start_script
 from rig import PATIENCE, Rig, results, uring_results
 from shared_guest import Setup
 from waiting import SETTLE_LIMIT_S, until

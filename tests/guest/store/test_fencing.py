@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from disks import setting
 from programs import compile_program
+from python_calls import start_script
 from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import FileGuest, Setup
-from test_any_size import PRELUDE, PYTHON
 from waiting import until
 
 from chario_lab.guest import faults
@@ -153,7 +153,7 @@ time.sleep(1000)
 def test_what_one_drive_holds_up_holds_up_no_other(rig: Rig) -> None:
     """300 files of a drive that stands still: locks of another drive's files are given back all the same."""
     stalls, disk = rig.disk(STALLS), rig.disk(HELD)
-    many = rig.guest.start([*PYTHON, PRELUDE + MANY, stalls], timeout_s=CALL_LIMIT_S)
+    many = start_script(rig.guest, stalls, MANY)
     rig.wait_file("/run/many")
     faults.set_limits(rig.guest, STALLS, 1, {"iops-total": 1})
     waiting = "cat /proc/[0-9]*/stack | grep -c write_left_lying"
