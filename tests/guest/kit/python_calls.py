@@ -56,8 +56,8 @@ def start_script(guest: Guest, disk: str, script: str, before: Sequence[str] = (
 
 
 def run_script(guest: Guest, disk: str, script: str, limit_s: int = CALL_LIMIT_S) -> object:
-    """What a script prints, as JSON."""
-    return json.loads(guest.must([*PYTHON, PRELUDE + script, disk], timeout_s=limit_s))
+    """What a script prints, as JSON; None where it prints nothing.  Raises when it fails."""
+    return json.loads(guest.must([*PYTHON, PRELUDE + script, disk], timeout_s=limit_s) or "null")
 
 
 def printed(job: Job) -> object:

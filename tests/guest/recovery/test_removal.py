@@ -189,13 +189,9 @@ def test_unplugging_and_plugging_in(rig: Rig) -> None:
 
 
 READ_INTO_FILE = """
-import errno, mmap, os, sys
-disk, file = (os.open(path, os.O_RDWR) for path in sys.argv[1:])
+fd, file = disk(False), os.open("{file}", os.O_RDWR)
 memory = mmap.mmap(file, 4096, mmap.MAP_PRIVATE, offset=32 << 20)
-try:
-    print(os.preadv(disk, [memory], 0))
-except OSError as error:
-    print(errno.errorcode[error.errno])
+print(json.dumps(outcome(os.preadv, fd, [memory], 0)))
 """
 
 
@@ -222,11 +218,11 @@ def test_a_caller_waits_for_its_memory(rig: Rig) -> None:
     with linux_disk(rig, PAGED) as file:
         faults.hold(rig.guest, PAGED)
         try:
-            caller = rig.guest.start(["python3", "-c", READ_INTO_FILE, disk, file])
+            caller = start_script(rig.guest, disk, READ_INTO_FILE.format(file=file))
             until(lambda: "chario" in rig.guest.run("cat /proc/$(pidof python3)/stack").stdout, "it is not in the call")
             rig.unbind(KEPT)
             assert caller.poll() is None
         finally:
             faults.resume(rig.guest, PAGED)
-        assert caller.wait().check().stdout == "ENODEV\n"
+        assert printed(caller) == "ENODEV"
     after_removal(rig, KEPT)

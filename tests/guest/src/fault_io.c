@@ -88,26 +88,16 @@ static long hipri(uint64_t pos, uint64_t bytes)
 
 static long transfer(uint64_t pos, uint64_t bytes)
 {
-	struct chario_buffer_create pool = {
-		.size = sizeof(pool),
-		.kind = CHARIO_BUFFER_POOL,
-		.bytes = bytes,
-	};
+	struct chario_buffer_create pool = must_create(fd, CHARIO_BUFFER_POOL, NULL, bytes, 0);
 	struct chario_transfer arg = {
 		.size = sizeof(arg),
 		.op = CHARIO_TRANSFER_WRITE,
+		.buffer = pool.id,
 		.disk_offset = pos,
 		.bytes = bytes,
 	};
-	void *memory;
 
-	if (ioctl(fd, CHARIO_IOC_BUFFER_CREATE, &pool))
-		return -1;
-	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)pool.mmap_offset);
-	if (memory == MAP_FAILED)
-		return -1;
-	memcpy(memory, buffer, bytes);
-	arg.buffer = pool.id;
+	memcpy(must_map(bytes, MAP_SHARED, fd, pool.mmap_offset), buffer, bytes);
 	return ioctl(fd, CHARIO_IOC_TRANSFER, &arg);
 }
 
