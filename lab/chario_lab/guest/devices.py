@@ -21,6 +21,7 @@ POLL_S = 0.2
 FUNCTION = re.compile(r"0000:[0-9a-f]{2}:00\.0")
 PCI = "/sys/bus/pci"
 BLOCK = "/sys/block"
+MODPROBE = "/etc/modprobe.d/chario.conf"
 # Linux's drivers: of the controller, then of the disk.
 DRIVERS: dict[type, tuple[str, ...]] = {
     Nvme: ("nvme",),
@@ -55,8 +56,9 @@ def load_module(guest: Guest, module: Path, parameters: str = "") -> None:
 
 def offer_module(guest: Guest, module: Path, parameters: str = "") -> None:
     """Let modprobe find a module file of the host, and give it these parameters."""
+    # $CMDLINE_OPTS is modprobe's own.
     install = f"install chario insmod {guest.push(module)} {parameters} $CMDLINE_OPTS"
-    guest.must(f"mkdir -p /etc/modprobe.d && echo {shlex.quote(install)} >/etc/modprobe.d/chario.conf")
+    guest.must(f"mkdir -p {Path(MODPROBE).parent} && echo {shlex.quote(install)} >{MODPROBE}")
 
 
 def bind(guest: Guest, address: str, driver: str = "chario") -> None:

@@ -5,7 +5,6 @@ The program and its library are what `meson install` gives, below /usr/local;
 modprobe finds the module; udev, LVM and MD are there, see tools.py.
 """
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -13,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import TOP
+from programs import TOP, run_here
 from shared_guest import GuestKeeper, is_fit
 from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.cache import locked
 from chario_lab.guest import leaks, tools
-from chario_lab.guest.devices import PCI, bdf, driver_of, find_block, nodes
+from chario_lab.guest.devices import PCI, bdf, driver_of, find_block, nodes, offer_module
 from chario_lab.guest.job import Job, Result
 from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest
@@ -30,7 +29,6 @@ from chario_lab.programs import build_chario
 RULES = TOP / "packaging/udev/60-chario.rules"
 UDEVD = "/lib/systemd/systemd-udevd"
 PARTITION = f"/usr/bin/python3 -S -E {TOP / 'tests/guest/kit/partition.py'}"
-MODPROBE = "/etc/modprobe.d/chario.conf"
 
 # Guests are slow and hosts are busy: nothing here is about speed.
 COMMAND_LIMIT_S = 300
@@ -180,7 +178,7 @@ def set_up(guest: Guest, module: Path) -> None:
     guest.must(installing(install_into_cache()), COMMAND_LIMIT_S)
     guest.must(f"mkdir -p /lib/udev/rules.d && cp {guest.push(RULES)} /lib/udev/rules.d/")
     guest.must("getent group chardisk || echo chardisk:x:987: >>/etc/group")
-    make_known(guest, module)
+    offer_module(guest, module)
     start_udev(guest)
     guest.must("modprobe nvme && udevadm settle", SETTLE_LIMIT_S)
 
@@ -200,13 +198,6 @@ def start_udev(guest: Guest) -> None:
     guest.must(f"{UDEVD} --daemon && udevadm control --ping")
 
 
-def make_known(guest: Guest, module: Path) -> None:
-    """Let modprobe find the module, as after `make install` and depmod."""
-    # $CMDLINE_OPTS is modprobe's own.
-    line = f"install chario insmod {guest.push(module)} $CMDLINE_OPTS"
-    guest.must(f"mkdir -p {Path(MODPROBE).parent} && echo '{line}' >{MODPROBE}")
-
-
 @cache
 def install_into_cache() -> Path:
     """A folder with the program, the library and all else that is installed with them; made once a session."""
@@ -216,6 +207,5 @@ def install_into_cache() -> Path:
                "--destdir", str(stage)]  # fmt: skip
     # Guests of tests that run side by side copy from it: what is there stays as it is.
     with locked(stage, "the installed program"):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"meson install does not work:\n{done.stdout}{done.stderr}"
+        run_here(*command)
     return stage

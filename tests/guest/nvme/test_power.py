@@ -6,7 +6,6 @@ registers: QEMU has no counter of unsafe shutdowns that ever moves.
 """
 
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 from errno import ENODEV, ETIMEDOUT
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 from block_side import enable, set_regions
 from disks import folder
-from programs import compile_program
+from programs import compile_program, run_here
 from rig import PATIENCE, pull, results, uring_results
 from shared_guest import GuestKeeper
 from waiting import until
@@ -264,12 +263,10 @@ def test_sleep_under_a_file_system(fresh_guest: Launcher, tmp_path: Path) -> Non
     busybox(guest, "$b umount /run/mnt")
     assert (attribute(guest, disk, "state"), attribute(guest, disk, "counters/resets")) == ("live", "0")
     assert attribute(guest, disk, "counters/errors") == attribute(guest, disk, "counters/timeouts") == "0"
-    guest.process.kill()
-    guest.process.wait()
+    guest.kill()
     partition = tmp_path / "partition.img"
     partition.write_bytes(image.read_bytes()[MIB : 40 * MIB])
-    done = subprocess.run(["/sbin/e2fsck", "-fn", partition], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_here("e2fsck", "-fn", partition)
 
 
 def test_deadlines_pass_during_sleep(sleeper: Guest) -> None:
@@ -342,7 +339,7 @@ def end_of(guest: Guest, mark: int, command: str) -> list[power.Event]:
     assert kmsg.forbidden_lines(guest.console()) == []
     events = power.controller_events(guest, mark)
     # What stands still cannot end by itself.
-    guest.process.kill()
+    guest.kill()
     return events
 
 
