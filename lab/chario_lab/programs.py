@@ -17,6 +17,7 @@ PLUGIN_OPTIONS = ("-Dgstreamer=enabled",)
 # A callback need not look at all that it is given.
 WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 LAB = Path(__file__).resolve().parents[1]
+TOP = LAB.parent
 
 
 class ProgramError(Exception):

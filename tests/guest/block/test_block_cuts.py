@@ -18,6 +18,7 @@ import cut_work
 import pytest
 from block_side import enable
 from conftest import Launcher
+from disks import MIB
 from power_cuts import History, Part, Witness
 from programs import run_here
 from rig import Rig
@@ -33,7 +34,6 @@ pytestmark = [
 ]  # fmt: skip
 
 KIT = Path(__file__).resolve().parents[1] / "kit"
-MIB = 1 << 20
 KILLS = int(os.environ.get("KILLS", "2"))
 CUT_PLACES = int(os.environ.get("CUT_PLACES", "8"))
 CHANGES = 60

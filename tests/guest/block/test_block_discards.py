@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from block_side import PRELUDE, disable, enable, holds, noise, write
-from disks import counters, grown
+from disks import KIB, counters, grown
 from played import OK, PAGE, Command, controller_page, limits_page, taken
 from rig import Rig
 from shared_guest import Setup
@@ -30,7 +30,6 @@ pytestmark = [
 ]  # fmt: skip
 
 REGISTERS = 0
-KIB = 1 << 10
 # The memory of a command of 4 KiB has room for one range; the disk in memory takes 16.
 SETUP = Setup(drives=(RegisterFile(),), parameters="loopback_mib=16 max_command_kib=4", qtest=True)
 MEMORY = "/dev/chardisk0"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from block_side import disable, enable, holds, noise, write
+from disks import KIB, NODE
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import FileGuest, Setup
-from test_loopback_faults import FAILED, GONE, NODE, STUCK, ask, left
+from test_loopback_faults import FAILED, GONE, STUCK, ask, left
 from waiting import until
 
 from chario_lab.guest import faults
@@ -26,7 +27,6 @@ pytestmark = [
 ]  # fmt: skip
 
 STALLS, GOES = range(2)
-KIB, MIB = 1 << 10, 1 << 20
 DRIVES = (Nvme("stalls", (Namespace(64, backing=Throttle()),)), Nvme("goes", (Namespace(64),)))
 SETUP = Setup(drives=DRIVES)
 BLOCK = f"{NODE}b"

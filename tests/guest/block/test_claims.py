@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from bind_lab import PARTITION
 from block_side import PRELUDE, disable, enable, is_taken, noise, set_regions
-from disks import Programs, counters, folder, grown
-from rig import WAITS_TO_UNBIND, Rig, unbinding
+from disks import KIB, MIB, Programs, counters, folder, grown
+from rig import CALL_LIMIT_S, WAITS_TO_UNBIND, Rig, unbinding
 from shared_guest import Setup
 from waiting import until
 
@@ -24,7 +24,6 @@ pytestmark = [
 ]  # fmt: skip
 
 OWN, SHARED, HOLDS = range(3)
-KIB, MIB = 1 << 10, 1 << 20
 # As on a real drive, but not on an emulated one unless it is asked to.
 WHOLE = RawFile(whole_blocks=True)
 DRIVES = (
@@ -33,7 +32,6 @@ DRIVES = (
     Nvme("holds", (Namespace(256, backing=Blkdebug()),)),
 )
 SETUP = Setup(drives=DRIVES)
-CALL_LIMIT_S = 240
 CLAIM_TURNS = int(os.environ.get("CLAIM_TURNS", "30"))
 # Region 1 is the character side's, partition 2 the block side's.
 TABLE = "label: gpt\nstart=1MiB, size=64MiB, type=62D1C4A5-5B0E-4C2C-9A3F-1C4A7D9E6B08\nstart=65MiB, size=128MiB\n"

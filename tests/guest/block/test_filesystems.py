@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 from block_side import PRELUDE, disable, enable, set_regions
-from disks import counters
+from disks import MIB, counters
 from rig import Rig
 from shared_guest import Setup
 
@@ -23,7 +23,6 @@ pytestmark = [
 ]  # fmt: skip
 
 OWN, SHARED, TWINS = range(3)
-MIB = 1 << 20
 # XFS wants 300 MiB.
 SIZE_MIB = 384
 REGION_MIB = 64

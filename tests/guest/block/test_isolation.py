@@ -15,7 +15,6 @@ pytestmark = [
 ]  # fmt: skip
 
 OWN, SHARED = range(2)
-KIB = 1 << 10
 MANY = 10_000
 # Commands take so long that those of the block side pile up.
 SLOW = NullCo(latency_us=200)

@@ -6,6 +6,7 @@ import json
 import pytest
 from bind_lab import FAILED, OK, USAGE, Machine, MachineKeeper, machine_keeper
 from block_side import is_taken
+from disks import MIB
 from waiting import until
 
 from chario_lab.guest.job import Result
@@ -18,7 +19,6 @@ pytestmark = [
 
 SMALL, LARGE = range(2)
 DRIVES = (Nvme("small", (Namespace(256),)), Nvme("large", (Namespace(256, 4096),)))
-MIB = 1 << 20
 AT_ONCE = 4
 TYPE = "62D1C4A5-5B0E-4C2C-9A3F-1C4A7D9E6B08"
 keeper = machine_keeper(DRIVES)

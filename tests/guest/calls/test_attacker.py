@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from disks import MIB
+from disks import HIDDEN, MIB
 from programs import compile_program
 from python_calls import PRELUDE, PYTHON
 from rig import Rig
@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.area("kernel/memory/", "kernel/front/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2),
 ]  # fmt: skip
 
-HIDDEN = 0x3000_0000
 SYSTEM_RAM = 0x100_0000
 DIRECT_MAP = 0xFFFF_8880_0000_0000
 PAGE = BLOCK = 4096

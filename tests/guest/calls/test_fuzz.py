@@ -12,6 +12,7 @@ import random
 from collections import Counter
 
 import pytest
+from disks import HIDDEN
 from programs import compile_program
 from rig import Rig
 from shared_guest import Setup
@@ -26,7 +27,6 @@ COMMANDS = int(os.environ.get("FUZZ_COMMANDS", "12000")) // 2
 SEED = int(os.environ.get("FUZZ_SEED") or random.getrandbits(32))
 ROUND = 25_000
 ROUND_LIMIT_S = 1800
-HIDDEN = 0x3000_0000
 LOCKED_KIB = 8192
 INSIDE, PLAIN = range(2)
 DRIVES = (Nvme("inside", (Namespace(64, 4096),), cmb_mib=16), Nvme("plain", (Namespace(64, 512),)))

@@ -12,6 +12,7 @@ from chario_lab.cache import cache_dir
 from chario_lab.programs import WARNINGS
 
 TOP = Path(__file__).resolve().parents[3]
+BUILD = Path(os.environ.get("CHARIO_BUILD", TOP / "build"))
 SOURCES = Path(__file__).resolve().parents[1] / "src"
 CFLAGS = ("-std=gnu11", "-D_GNU_SOURCE=", "-O2", "-g", *WARNINGS, "-pthread", f"-I{TOP / 'kernel/uapi'}")
 # Unused sections are dropped: they need libraries that Debian does not have for 32 bits.

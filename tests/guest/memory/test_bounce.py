@@ -7,7 +7,7 @@ from errno import EIO
 
 import pytest
 from block_side import disable, enable, holds, noise
-from disks import MIB, Programs
+from disks import KIB, MIB, Programs
 from python_calls import run_script
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import Setup
@@ -20,7 +20,6 @@ from chario_lab.guest.spec import Namespace, Nvme
 pytestmark = [pytest.mark.area("kernel/memory/pool"), pytest.mark.kernels("6.12", "debug")]
 
 FOR_DEVICE, FOR_CPU = 1, 2
-KIB = 1 << 10
 # 4,096 slots of 2 KiB: a drive can have 8 MiB mapped.
 DRIVES = (Nvme("disk", (Namespace(64),)), Nvme("other", (Namespace(64),)))
 SETUP = Setup(drives=DRIVES, append="swiotlb=4096,force", alone=True)

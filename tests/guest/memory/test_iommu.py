@@ -9,14 +9,14 @@ from collections import Counter
 import pytest
 import test_any_size
 import test_private_queue
-from disks import MIB, Programs
+from disks import HIDDEN, HIDDEN_BYTES, MIB, Programs
 from rig import Rig
 from shared_guest import FileGuest, Setup
 from test_buffers import BLOCK, run
 from test_dmabuf import CMB_MIB
 from test_hotpath import allocations
 from test_pool import PAGE, STREAMING, round_trip
-from test_window import HIDDEN, HIDDEN_BYTES, PHYSICAL, READ, WRITE
+from test_window import PHYSICAL, READ, WRITE
 from traces import TRACING, Event, trace
 
 from chario_lab.guest.devices import PCI, bar_address

@@ -7,14 +7,13 @@ Without an IOMMU most memory has many pieces; behind one, see test_pieces_iommu.
 import pytest
 import test_buffers
 import test_large_commands
-from disks import MIB, Programs, counters, grown, setting
+from disks import HIDDEN, HIDDEN_BYTES, MIB, Programs, counters, grown, setting
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_dmabuf import CMB_MIB, EXPORTERS, need
 from test_large_commands import HALF, LARGEST
 from test_pool import SIZES, STREAMING, round_trip
-from test_window import HIDDEN, HIDDEN_BYTES
 from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme

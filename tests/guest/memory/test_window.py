@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from disks import MIB, Programs, limited
+from disks import HIDDEN, HIDDEN_BYTES, MIB, Programs, limited
 from rig import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
@@ -19,7 +19,6 @@ from chario_lab.guest.spec import Namespace, Nvme, RegisterFile
 pytestmark = [pytest.mark.area("kernel/memory/window")]
 
 WINDOWS = "/sys/module/chario/parameters/windows"
-HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
 WINDOW, PHYSICAL, READ, WRITE = 3, 8, 0, 1
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from block_side import enable, set_regions
-from disks import folder
+from disks import MIB, folder
 from programs import compile_program, run_here
-from rig import PATIENCE, pull, results, uring_results
+from rig import CALL_LIMIT_S, PATIENCE, pull, results, uring_results
 from shared_guest import GuestKeeper
 from waiting import until
 
@@ -33,8 +33,6 @@ pytestmark = [
     pytest.mark.kernels("6.12", "6.12-rt", "debug"), pytest.mark.slow,
 ]  # fmt: skip
 
-KIB, MIB = 1 << 10, 1 << 20
-CALL_LIMIT_S = 240
 DEPTH = 8
 SLEEPS = 5
 INFO = 6

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from errno import ENODEV
 
 import pytest
+from disks import KIB, MIB
 from rig import Rig, results, uring_results
 from shared_guest import Setup, throttled_rig
 
@@ -21,7 +22,6 @@ from chario_lab.guest.spec import Namespace, Nvme, Throttle
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.cpus(2), pytest.mark.slow]
 
-KIB, MIB = 1 << 10, 1 << 20
 DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()),)), Nvme("other", (Namespace(64),)))
 NOT_FATAL, CORRECTED = "COMP_TIME", "BAD_TLP"
 FAILING, OTHER = range(2)

@@ -8,6 +8,7 @@ drive does, where a request that is held otherwise would stop the machine.
 from errno import ENODEV, ETIMEDOUT
 
 import pytest
+from disks import KIB, MIB
 from python_calls import printed, start_script
 from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import Setup, throttled_rig
@@ -23,7 +24,6 @@ pytestmark = [
     pytest.mark.slow,
 ]  # fmt: skip
 
-KIB, MIB = 1 << 10, 1 << 20
 STALLS, SLOW, TWINS = 0, 1, 2
 FIRST_CPU = ("taskset", "-c", "0")
 DRIVES = (

@@ -7,7 +7,7 @@ from errno import EIO, ENODEV, ETIMEDOUT
 
 import pytest
 from block_side import enable
-from disks import folder
+from disks import KIB, MIB, folder
 from rig import CALL_LIMIT_S, WAITS_TO_UNBIND, Rig, results, unbinding, uring_results
 from shared_guest import FileGuest, Setup
 from traces import TRACING
@@ -18,7 +18,6 @@ from chario_lab.guest.spec import Namespace, Nvme, Throttle, root_port_bdf
 
 pytestmark = [pytest.mark.area("kernel/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2), pytest.mark.slow]
 
-KIB, MIB = 1 << 10, 1 << 20
 # A recovery that lasts: all that is to happen during it takes less, on a busy host too.
 MEMORY_WITHOUT_BUS_MASTER, MEMORY_AND_BUS_MASTER = 2, 6
 DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()), Namespace(64))),)

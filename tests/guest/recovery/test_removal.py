@@ -11,6 +11,7 @@ from errno import ENODEV
 from pathlib import Path
 
 import pytest
+from disks import KIB, MIB
 from python_calls import printed, start_script
 from rig import PATIENCE, Rig, results, uring_results
 from shared_guest import Setup
@@ -25,7 +26,6 @@ pytestmark = [
     pytest.mark.cpus(2),
 ]  # fmt: skip
 
-KIB, MIB = 1 << 10, 1 << 20
 GONE = [("read", -ENODEV), ("hipri", -ENODEV), ("write", -ENODEV), ("sync", -ENODEV), ("seek", 0)]
 ASK = ("read,0,4096", "hipri,0,4096", "write,0,4096", "sync", "seek")
 ASK_IOCTLS = ("info", "stats", "size", "deadline,1000")

@@ -13,24 +13,21 @@ from errno import EIO, ETIMEDOUT
 
 import pytest
 from entries import FLUSH, FUA, READ, WRITE
-from played import OK, Command, Opcode, Played, controller_page, played
+from played import OK, REGISTERS, Command, Opcode, Played, controller_page, played, set_up
 from programs import compile_program
 from python_calls import start_script
 from rig import CALL_LIMIT_S, NOBODY, Rig, results
-from shared_guest import Setup
 from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
-from chario_lab.guest.spec import RegisterFile
 
 pytestmark = [
     pytest.mark.area("kernel/front/", "kernel/drive/", "kernel/back/nvme/", "kernel/queue/"),
     pytest.mark.kernels("debug"), pytest.mark.slow,
 ]  # fmt: skip
 
-REGISTERS = 0
-SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
+SETUP = set_up(private_queues=0)
 # CAP.TO: the driver waits two minutes for the drive to become ready, or to stop.
 PATIENT = {faults.CAP: faults.PLAIN[faults.CAP] | 0xFF << 24}
 ADMIN_TIMEOUT_MS, LIMIT_S = 200_000, 120

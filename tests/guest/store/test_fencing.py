@@ -10,11 +10,10 @@ import random
 import time
 from collections.abc import Iterator
 from errno import EAGAIN, ETIMEDOUT
-from pathlib import Path
 
 import pytest
 from disks import setting
-from programs import compile_program
+from programs import BUILD, compile_program
 from python_calls import start_script
 from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import FileGuest, Setup
@@ -33,7 +32,6 @@ pytestmark = [
 
 BYTES = 64 << 10
 HELD, STALLS = 0, 1
-BUILD = Path(os.environ.get("CHARIO_BUILD", Path(__file__).resolve().parents[2] / "build"))
 # Of each way to write and each medium.
 WRITERS = int(os.environ.get("WRITERS", "10"))
 WRITES_PER_S = (20, 100, 200, 1000)
