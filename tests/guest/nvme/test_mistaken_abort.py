@@ -21,6 +21,7 @@ from errno import ETIMEDOUT
 import pytest
 from entries import FLUSH, READ, WRITE, Entry, Submissions
 from programs import compile_program
+from qemu_log import QemuLog
 from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import Setup
 from waiting import until
@@ -51,15 +52,12 @@ class SlowDisk:
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
         self.submissions = Submissions(rig.guest)
-        for name in TRACED:
-            rig.guest.hmp(f"trace-event {name} on")
-        self._log = rig.guest.host.run_dir / "qemu.log"
-        self._begin = self._log.stat().st_size
+        self._log = QemuLog(rig.guest, TRACED)
         self.node = rig.disk(0)
 
     def wait_sent(self, count: int = 1) -> None:
         """Return when the drive has had so many commands."""
-        until(lambda: len(SENT.findall(self._said())) >= count, "nothing was sent")
+        until(lambda: len(SENT.findall(self._log.all())) >= count, "nothing was sent")
 
     def answer(self, status: int) -> None:
         """Have the drive end all that it has; the last completion gets another status."""
@@ -88,7 +86,7 @@ class SlowDisk:
         """Where the newest completion stands, when there is one for each command."""
         end = time.monotonic() + LIMIT_S
         while time.monotonic() < end:
-            said = self._said()
+            said = self._log.all()
             queues = ENDED.findall(said)
             if queues and len(queues) == len(SENT.findall(said)):
                 place, phase = self._place(said, queues)
@@ -103,11 +101,6 @@ class SlowDisk:
         size, address = next((int(m[3]) + 1, int(m[1], 16)) for m in MADE.finditer(said) if m[2] == queues[-1])
         turn, index = divmod(queues.count(queues[-1]) - 1, size)
         return address + index * ENTRY_BYTES, 0 if turn % 2 else PHASE
-
-    def _said(self) -> str:
-        with self._log.open(errors="replace") as log:
-            log.seek(self._begin)
-            return log.read()
 
 
 @pytest.fixture
