@@ -47,8 +47,7 @@ def disk(rig: Rig) -> str:
 
 def try_all(rig: Rig, disk: str, script: Sequence[str], become: str = NOBODY) -> list[str]:
     """What each line of a script for src/buffers.c answered a user; no page stays pinned."""
-    program = rig.guest.push(compile_program("buffers"))
-    answers = rig.guest.must(f"{become} {program} {disk}", stdin="\n".join(script) + "\n", timeout_s=SETTLE_LIMIT_S)
+    answers = rig.guest.must(f"{become} {rig.buffers} {disk}", stdin="\n".join(script) + "\n", timeout_s=SETTLE_LIMIT_S)
     rig.wait_unpinned()
     return answers.splitlines()
 

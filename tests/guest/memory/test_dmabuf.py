@@ -91,15 +91,14 @@ def test_memory_that_may_be_synced(rig: Rig, guest_program: Programs) -> None:
     assert run(rig.guest, guest_program, rig.disk(INSIDE), script) == expect
 
 
-def test_a_descriptor_that_is_one_too_many(rig: Rig, guest_program: Programs) -> None:
+def test_a_descriptor_that_is_one_too_many(rig: Rig) -> None:
     """EMFILE, and the buffer is as before: freed, it leaves all of the drive's memory to the next."""
-    program = rig.guest.push(guest_program("buffers"))
     script = f"inside 0 {MIB}\nexport 0\nfree 0\ninside 0 {CMB_MIB * MIB}\n"
-    answers = rig.guest.must(f"ulimit -n 4; exec {program} {rig.disk(INSIDE)}", stdin=script).split()
+    answers = rig.guest.must(f"ulimit -n 4; exec {rig.buffers} {rig.disk(INSIDE)}", stdin=script).split()
     assert answers == ["0", "EMFILE", "0", "0"]
 
 
-def test_imports_and_memory_of_a_drive_count_as_locked(rig: Rig, guest_program: Programs) -> None:
+def test_imports_and_memory_of_a_drive_count_as_locked(rig: Rig) -> None:
     """An import counts as all that its dma-buf keeps, however short it is, each time that it is made; until it goes.
 
     Memory of a drive counts once, as long as a buffer or a dma-buf has it.
@@ -108,12 +107,12 @@ def test_imports_and_memory_of_a_drive_count_as_locked(rig: Rig, guest_program: 
               f"inside 2 {BLOCK}", "free 1", f"inside 2 {BLOCK}", "locked", "free 2", f"import 1 0 {MIB}",
               f"import 1 0 {MIB // 2}", "free 1", "free 0", "locked", "close 0", "locked"]  # fmt: skip
     expect = ["0", "0", "0", "1024", "ENOMEM", "ENOMEM", "0", "0", "516", "0", "EINVAL", "0", "0", "0", "512", "0", "0"]
-    disk, program = rig.disk(INSIDE), rig.guest.push(guest_program("buffers"))
-    assert limited(rig.guest, disk, f"{program} {disk} rdonly", "\n".join(script) + "\n") == expect
+    disk = rig.disk(INSIDE)
+    assert limited(rig.guest, disk, f"{rig.buffers} {disk} rdonly", "\n".join(script) + "\n") == expect
 
 
 @pytest.mark.parametrize("exporter", EXPORTERS)
-def test_imports_of_other_drivers_count_as_locked(rig: Rig, guest_program: Programs, exporter: str) -> None:
+def test_imports_of_other_drivers_count_as_locked(rig: Rig, exporter: str) -> None:
     """The same where the memory is main memory, which the import keeps when its descriptor has been closed."""
     need(rig.guest, exporter)
     node = EXPORTERS[exporter]
@@ -121,8 +120,8 @@ def test_imports_of_other_drivers_count_as_locked(rig: Rig, guest_program: Progr
     script = [f"{exporter} 0 {MIB}", f"import 0 0 {BLOCK}", "locked", "close 0", f"{exporter} 1 {BLOCK}",
               f"import 1 1 {BLOCK}", "free 0", f"import 1 1 {BLOCK}", "locked"]  # fmt: skip
     expect = ["0", "0", "1024", "0", "0", "ENOMEM", "0", "0", "4"]
-    disk, program = rig.disk(PLAIN), rig.guest.push(guest_program("buffers"))
-    assert limited(rig.guest, disk, f"{program} {disk} rdonly", "\n".join(script) + "\n") == expect
+    disk = rig.disk(PLAIN)
+    assert limited(rig.guest, disk, f"{rig.buffers} {disk} rdonly", "\n".join(script) + "\n") == expect
     rig.guest.must(f"chmod 600 {node}")
 
 
@@ -141,13 +140,13 @@ def test_from_drive_to_drive(rig: Rig, guest_program: Programs) -> None:
     Nothing is pinned meanwhile, and the bytes stand in the BAR of A.
     """
     inside, plain = rig.disk(INSIDE), rig.disk(PLAIN)
-    size, program = 2 * MIB, rig.guest.push(guest_program("buffers"))
+    size = 2 * MIB
     fill = [f"heap 0 {size}", "fill 0 9", f"pwrite 0 0 {size} 0"]
     assert run(rig.guest, guest_program, inside, fill)[-1] == str(size)
     script = [f"inside 1 {size}", f"read 1 0 {size} 0", "export 1", f"other {plain}", f"import 2 1 {size}", "close 1",
               f"write 2 0 {size} 0", f"read 2 0 {size} {8 * MIB}", f"write 2 0 {size} {16 * MIB}"]  # fmt: skip
     rig.guest.must("cat >/run/script", stdin="\n".join(script) + "\n")
-    rig.guest.must(f"echo '{program} {inside} </run/script >/run/answers' >/run/copy")
+    rig.guest.must(f"echo '{rig.buffers} {inside} </run/script >/run/answers' >/run/copy")
     # What a processor has counted is added up now and then, or now.
     pinned = "echo 1 >/proc/sys/vm/stat_refresh && grep nr_foll_pin_acquired /proc/vmstat"
     pins, before = rig.guest.must(pinned), counters(rig.guest, plain)

@@ -13,16 +13,14 @@ a completion is made to say that, in the guest's memory, while its processors st
 """
 
 import re
-import shlex
 import time
 from collections import Counter
 from errno import ETIMEDOUT
 
 import pytest
 from entries import FLUSH, READ, WRITE, Entry, Submissions
-from programs import compile_program
 from qemu_log import QemuLog
-from rig import CALL_LIMIT_S, Rig, results, uring_results
+from rig import Rig, results, uring_results
 from shared_guest import Setup
 from waiting import until
 
@@ -109,19 +107,13 @@ def slow(rig: Rig) -> SlowDisk:
     return SlowDisk(rig)
 
 
-def transfer(slow: SlowDisk, line: str) -> Job:
-    """Begin a transfer of a buffer."""
-    program = slow.rig.guest.push(compile_program("buffers"))
-    lines = " ".join(map(shlex.quote, (f"heap 0 {PAGE}", "register 0", line)))
-    return slow.rig.guest.start(f"printf '%s\\n' {lines} | {program} {slow.node}", CALL_LIMIT_S)
-
-
 def start(slow: SlowDisk, way: str) -> Job:
     """Begin one call."""
     if way == "io_uring":
         return slow.rig.start_uring(slow.node, 1, PAGE)
     if way.startswith("transfer"):
-        return transfer(slow, f"write 0 0 {PAGE} 0 {FUA}" if "durable" in way else f"read 0 0 {PAGE} 0")
+        line = f"write 0 0 {PAGE} 0 {FUA}" if "durable" in way else f"read 0 0 {PAGE} 0"
+        return slow.rig.start_buffers(slow.node, f"heap 0 {PAGE}", "register 0", line)
     write = f"write,0,{PAGE}"
     # QEMU flushes nothing where nothing was written.
     steps = {"many": [f"read,0,{MIB}"], "polled": [f"hipri,0,{PAGE}"], "write": [write], "flush": [write, "sync"]}
