@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from block_side import disable, enable, holds, noise, write
-from disks import KIB, NODE
+from disks import NODE
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import FileGuest, Setup
 from test_loopback_faults import FAILED, GONE, STUCK, ask, left
@@ -136,8 +136,7 @@ def test_no_memory_is_given_away_while_the_drive_has_it(rig: Rig) -> None:
     write(guest, block, path)
     rig.set(disk, "recovery_age_ms", 0)
     rig.set(disk, "deadline_ms", 300)
-    faults.stall(guest, STALLS)
-    assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
+    rig.stall(STALLS, disk)
     job = guest.start(f"dd if={block} of=/run/read iflag=direct bs=64k count=1 status=none", CALL_LIMIT_S)
     until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
     faults.let_go(guest, STALLS)

@@ -11,7 +11,7 @@ run, so that the scripts here leave to the shell what it can do itself.
 from collections.abc import Sequence
 from contextlib import suppress
 
-from disks import counters, folder
+from disks import KIB, counters, folder
 from programs import compile_program
 from waiting import SETTLE_LIMIT_S, until
 
@@ -98,6 +98,19 @@ class Rig:
     def pull(self, drive: int) -> None:
         """Surprise removal of a drive."""
         pull(self.guest, drive)
+
+    def stall(self, drive: int, disk: str, bytes_per_s: int = 1024) -> None:
+        """Have a drive answer no more; what passes is the first request, which is made here."""
+        faults.stall(self.guest, drive, bytes_per_s=bytes_per_s)
+        assert self.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
+
+    def stalled(self, drive: int, age_ms: int | None = None) -> str:
+        """Bind a drive afresh and have it answer no more; its disk, which is recovered when requests have this age."""
+        disk = self.disk(drive)
+        if age_ms is not None:
+            self.set(disk, "recovery_age_ms", age_ms)
+        self.stall(drive, disk)
+        return disk
 
     def open_to_all(self, disk: str) -> str:
         """Let everybody read and write a disk; it."""

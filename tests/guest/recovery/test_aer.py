@@ -60,8 +60,7 @@ def test_calls_wait_for_the_link(rig: Rig) -> None:
     """Calls that the drive has when its link fails are sent again: none fails, all data is right."""
     disk = rig.disk(FAILING)
     rig.calls(disk, f"fill,9,0,{MIB}", f"write,0,{MIB}", "sync")
-    faults.stall(rig.guest, FAILING)
-    rig.call(disk, f"read,0,{64 * KIB}")
+    rig.stall(FAILING, disk)
     deadline = "deadline,200000"
     jobs = [
         rig.start(disk, deadline, *mode, "touch,/run/waits", f"read,0,{MIB}", f"match,9,0,{MIB}")

@@ -7,7 +7,7 @@ from errno import EIO, ENODEV, ETIMEDOUT
 
 import pytest
 from block_side import enable
-from disks import KIB, MIB, folder
+from disks import MIB, folder
 from rig import CALL_LIMIT_S, WAITS_TO_UNBIND, Rig, results, unbinding, uring_results
 from shared_guest import FileGuest, Setup
 from traces import TRACING
@@ -37,8 +37,7 @@ def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
 def stalled(rig: Rig) -> list[str]:
     """The disks of a drive whose first namespace does not answer any more."""
     disks = rig.disks(0)
-    faults.stall(rig.guest, 0)
-    assert rig.call(disks[0], f"read,0,{64 * KIB}") == 64 * KIB
+    rig.stall(0, disks[0])
     return disks
 
 
@@ -195,8 +194,7 @@ def test_unbinding_while_a_partition_table_is_read(rig: Rig) -> None:
     late = "until [ -e /run/go ]; do sleep 0.1; done && tr '\\0' n </dev/zero | dd bs=4k seek=9 count=1 >&5"
     writer = guest.start(f"exec 5<>{block} && touch /run/open && {late} && rm /run/go && exec sleep 999")
     rig.wait_file("/run/open")
-    faults.stall(guest, 0, bytes_per_s=1)
-    assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
+    rig.stall(0, disk, bytes_per_s=1)
     reader = guest.start(f"blockdev --rereadpt {block}", timeout_s=CALL_LIMIT_S)
     rig.wait_said(mark, again)
     rig.touch("/run/go")

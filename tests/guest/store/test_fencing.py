@@ -72,14 +72,6 @@ def start(rig: Rig, disk: str, way: str, deadline_ms: int) -> Job:
     return rig.start(disk, f"deadline,{deadline_ms}", "lock", *CALLS[way])
 
 
-def stalled(rig: Rig) -> str:
-    """A disk whose drive does not answer any more: what passed is the first request."""
-    disk = rig.disk(STALLS)
-    faults.stall(rig.guest, STALLS)
-    assert rig.call(disk, f"read,0,{BYTES}") == BYTES
-    return disk
-
-
 def kill_writer(rig: Rig, disk: str, job: Job, ends_at_once: bool = True) -> None:
     """Kill a program whose write the drive holds: its lock is refused until the drive goes on."""
     until(lambda: rig.counters(disk)["write_commands"] == 1, "nothing has been written")
@@ -104,7 +96,7 @@ def test_a_write_of_a_killed_process_keeps_its_lock(rig: Rig, way: str) -> None:
 @pytest.mark.parametrize("way", [*CALLS, *RINGS])
 def test_a_write_that_is_late_keeps_its_lock(rig: Rig, way: str) -> None:
     """Its caller was told ETIMEDOUT and has ended: the lock is granted when the drive has been reset."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS)
     done = start(rig, disk, way, 300).wait()
     if way in RINGS:
         assert uring_results(done) == {-ETIMEDOUT: 1}
@@ -165,7 +157,7 @@ def test_what_one_drive_holds_up_holds_up_no_other(rig: Rig) -> None:
 
 def test_settle_waits_for_late_writes_of_the_file(rig: Rig) -> None:
     """Within its deadline, of these bytes, and of no other file; afterwards the lock may be given back."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS)
     job = rig.start(disk, "settle,0,65536,1", "deadline,300", f"write,0,{BYTES}", "settle,65536,65536,1",
                     "settle,0,65536,0", "settle,0,65536,1", "stats", "settle,0,18446744073709551615,0")  # fmt: skip
     values = [value for _, value in results(job.wait())]
