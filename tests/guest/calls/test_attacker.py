@@ -40,9 +40,7 @@ SETUP = Setup(drives=DRIVES, parameters=f"peer_to_peer=1 windows={HIDDEN:#x}+1M"
 @pytest.fixture
 def disk(rig: Rig) -> str:
     """A drive that anybody may open; it has controller memory."""
-    node = rig.disk(INSIDE)
-    rig.guest.must(f"chmod 666 {node}")
-    return node
+    return rig.open_to_all(rig.disk(INSIDE))
 
 
 def try_all(rig: Rig, disk: str, script: Sequence[str], become: str = NOBODY) -> list[str]:
