@@ -51,6 +51,15 @@ void must(int err, const char *what)
 		fail(what);
 }
 
+int must_open(const char *path, int flags)
+{
+	int fd = open(path, flags | O_NOCTTY, 0600);
+
+	if (fd < 0)
+		fail(path);
+	return fd;
+}
+
 static void usage(void)
 {
 	fprintf(stderr,
@@ -131,9 +140,7 @@ static void set_gate(const struct bench *b, bool is_open)
 
 static void close_gate(struct bench *b, const char *path)
 {
-	b->gate_fd = open(path, O_WRONLY | O_NOCTTY);
-	if (b->gate_fd < 0)
-		fail(path);
+	b->gate_fd = must_open(path, O_WRONLY);
 	set_gate(b, false);
 }
 
@@ -142,9 +149,7 @@ static void close_perf(struct bench *b, const char *path)
 	char ack[PATH_MAX];
 
 	snprintf(ack, sizeof(ack), "%s.ack", path);
-	b->ack_fd = open(ack, O_RDONLY | O_NOCTTY);
-	if (b->ack_fd < 0)
-		fail(ack);
+	b->ack_fd = must_open(ack, O_RDONLY);
 	close_gate(b, path);
 }
 
@@ -153,9 +158,7 @@ static void reopen(struct bench *b)
 {
 	posix_fadvise(b->fd, 0, 0, POSIX_FADV_DONTNEED);
 	close(b->fd);
-	b->fd = open(b->path, b->flags | O_NOCTTY);
-	if (b->fd < 0)
-		fail(b->path);
+	b->fd = must_open(b->path, b->flags);
 	b->nr_calls = 0;
 }
 
@@ -330,9 +333,7 @@ int main(int argc, char **argv)
 		usage();
 	b.durable = flags & O_SYNC;
 	b.flags = flags;
-	b.fd = open(b.path, flags | O_NOCTTY | (b.writes ? O_CREAT : 0), 0600);
-	if (b.fd < 0)
-		fail(b.path);
+	b.fd = must_open(b.path, flags | (b.writes ? O_CREAT : 0));
 	if (map_buffer(&b, argv[4]))
 		usage();
 	if (b.disk)

@@ -76,6 +76,7 @@ struct call {
 /* bench.c: says what has failed, and errno, and ends; and the same unless @err, 0 or a negative errno, is 0. */
 _Noreturn void fail(const char *what);
 void must(int err, const char *what);
+int must_open(const char *path, int flags);
 
 /* calls.c: all calls; the last has no name. */
 extern const struct call calls[];

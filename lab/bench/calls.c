@@ -6,7 +6,6 @@
 
 static ssize_t call_getppid(struct bench *b, off_t offset)
 {
-	(void)offset;
 	return getppid() < 0 ? -1 : (ssize_t)b->bytes;
 }
 

@@ -108,13 +108,9 @@ static void open_tracepoint(void)
 static int open_file(const char *folder, const char *name)
 {
 	char path[256];
-	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	fd = open(path, O_RDONLY | O_NOCTTY);
-	if (fd < 0)
-		fail(path);
-	return fd;
+	return must_open(path, O_RDONLY);
 }
 
 void watch_commands(const char *disk)

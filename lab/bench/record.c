@@ -55,7 +55,6 @@ ssize_t call_record(struct bench *b, off_t offset)
 	struct chario_stream_room room;
 	int err = chario_stream_get(stream, room_bytes, -1, &room);
 
-	(void)offset;
 	if (!err)
 		err = chario_stream_commit(stream, &room, room_bytes, 0, 0);
 	return err ? err : (ssize_t)b->bytes;

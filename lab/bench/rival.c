@@ -78,7 +78,6 @@ static void submit_only(void)
 
 void start_rival(struct bench *b)
 {
-	(void)b;
 	for (unsigned int i = 0; i < RIVAL_READS; i++) {
 		struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
 
@@ -95,7 +94,6 @@ void start_rival(struct bench *b)
 
 void end_rival(struct bench *b)
 {
-	(void)b;
 	for (unsigned int i = 0; i < RIVAL_READS; i++) {
 		struct io_uring_cqe *cqe;
 

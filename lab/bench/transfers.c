@@ -55,9 +55,8 @@ void set_up_timeline(struct bench *b)
 	const struct chario_timeline_open options = { .records = RECORDS };
 	struct chario_timeline *timeline;
 
-	errno = b->device ? 0 : -chario_device_open(b->path, O_RDONLY, &b->device);
-	if (errno)
-		fail(b->path);
+	if (!b->device)
+		must(chario_device_open(b->path, O_RDONLY, &b->device), b->path);
 	must(chario_timeline_open(b->device, &options, sizeof(options), &timeline),
 	     "chario_timeline_open");
 }

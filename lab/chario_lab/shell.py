@@ -20,9 +20,8 @@ from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest, GuestDied
 from chario_lab.guest.spec import GuestSpec, Nvme
 from chario_lab.kernel import build_module, get_kernel
-from chario_lab.programs import build_chario
+from chario_lab.programs import TOP, build_chario
 
-TOP = Path(__file__).resolve().parents[2]
 CONSOLE = "/dev/ttyS0"
 EXAMPLE = "echo lspci | make guest"
 DAY_S = 24 * 3600

@@ -54,27 +54,21 @@ static const char *map_path;
 
 static void begin_operation(unsigned int vcpu, void *udata)
 {
-	(void)udata;
 	operation_begin(vcpu);
 }
 
 static void end_operation(unsigned int vcpu, void *udata)
 {
-	(void)udata;
 	operation_end(vcpu);
 }
 
 static void begin_segment(unsigned int vcpu, void *udata)
 {
-	(void)vcpu;
-	(void)udata;
 	operation_begin_series();
 }
 
 static void end_segment(unsigned int vcpu, void *udata)
 {
-	(void)vcpu;
-	(void)udata;
 	operation_end_series();
 }
 
@@ -94,8 +88,6 @@ static void reload(qemu_plugin_id_t id)
 
 static void ask_reload(unsigned int vcpu, void *udata)
 {
-	(void)vcpu;
-	(void)udata;
 	qemu_plugin_reset(plugin_id, reload);
 }
 
@@ -159,7 +151,6 @@ static void after_store(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t 
 	struct counters *counters = scores_counters(vcpu);
 	enum doorbell doorbell;
 
-	(void)udata;
 	if (!hwaddr || !qemu_plugin_hwaddr_is_io(hwaddr))
 		return;
 	doorbell = find_doorbell(qemu_plugin_hwaddr_device_name(hwaddr),
@@ -177,7 +168,6 @@ static void after_copy(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t v
 {
 	uint64_t *bytes = (uint64_t *)((char *)scores_counters(vcpu) + (size_t)udata);
 
-	(void)vaddr;
 	*bytes += 1ull << qemu_plugin_mem_size_shift(info);
 }
 
@@ -245,7 +235,6 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t nr_insns = qemu_plugin_tb_n_insns(tb);
 
-	(void)id;
 	for (size_t i = 0; i < nr_insns; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint32_t kind = marker_kind(insn);
@@ -259,14 +248,12 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 static void vcpu_halts(qemu_plugin_id_t id, unsigned int vcpu)
 {
-	(void)id;
 	device_set_idle(vcpu, true);
 	scores_halt(vcpu, true);
 }
 
 static void vcpu_resumes(qemu_plugin_id_t id, unsigned int vcpu)
 {
-	(void)id;
 	device_set_idle(vcpu, false);
 	scores_halt(vcpu, false);
 	operation_reach(vcpu, POINT_WAKE);
@@ -274,8 +261,6 @@ static void vcpu_resumes(qemu_plugin_id_t id, unsigned int vcpu)
 
 static void at_exit(qemu_plugin_id_t id, void *udata)
 {
-	(void)id;
-	(void)udata;
 	operation_end_series();
 }
 

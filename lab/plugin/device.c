@@ -92,7 +92,6 @@ static bool is_answered(unsigned int question)
 
 static bool are_idle(unsigned int unused)
 {
-	(void)unused;
 	return !(atomic_load(&awaited_vcpus) & ~atomic_load(&idle_vcpus));
 }
 

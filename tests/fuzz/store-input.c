@@ -48,9 +48,6 @@ static void add_areas(struct chario_store *store, unsigned int count)
 
 static int stop(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
-	(void)done_bytes;
-	(void)total_bytes;
-	(void)data;
 	return 1;
 }
 

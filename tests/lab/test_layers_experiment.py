@@ -14,7 +14,7 @@ from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.layers.field import WAITING
 from chario_lab.experiments.layers.methods import BOUNDARIES, METHODS, PROBED, TRACED, digest_probes
 from chario_lab.experiments.layers.plan import NVME, SATA, SIZES, UNWRITTEN, WAYS, Cell, plan
-from chario_lab.experiments.layers.section import section
+from chario_lab.experiments.layers.section import LARGEST, section
 from chario_lab.experiments.layers.shares import SHOWN, all_shares
 from chario_lab.experiments.layers.trace import Spent, Trace, keep, recall
 from chario_lab.experiments.ways import READ, WRITE
@@ -23,7 +23,6 @@ from chario_lab.target.target import TargetError
 from chario_lab.testing.series import machine_record, operation, record
 
 MACHINE = f"6.1, {NVME}"
-LARGEST = SIZES[-1]
 
 
 def machine(medium: str = NVME, emulator: str = "QEMU") -> MachineRecord:

@@ -17,14 +17,7 @@ from chario_lab.experiment.page import Plot, Section, Table, Verdict
 from chario_lab.experiment.spec import Experiment
 from chario_lab.experiment.terminal import print_chapter
 from chario_lab.experiments import table1
-from chario_lab.records import (
-    AnyRecord,
-    ComplaintRecord,
-    EndRecord,
-    FailureRecord,
-    OmissionRecord,
-    RunRecord,
-)
+from chario_lab.records import AnyRecord, ComplaintRecord, EndRecord, FailureRecord, OmissionRecord, RunRecord
 from chario_lab.report import html, markdown
 from chario_lab.report.command import main, parse
 from chario_lab.report.names import picture_names

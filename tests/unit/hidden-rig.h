@@ -31,18 +31,11 @@ static inline int record_each(uint64_t from, uint64_t to)
 	return err;
 }
 
-/* Leave the recording as if its program had been killed when all was durable. */
-static inline void stop_without_end(void)
-{
-	EQUAL(rig_wait(), 0);
-	EQUAL(rig_cut(), 0);
-}
-
 /* Record batches of one record, and leave them so. */
 static inline void record_and_stop(unsigned int flags, uint64_t from, uint64_t to)
 {
 	EQUAL(open_long(flags) ?: record_each(from, to), 0);
-	stop_without_end();
+	EQUAL(rig_stop(false), 0);
 }
 
 /* A block of the long segment in a slot. */

@@ -53,21 +53,17 @@ static const char *name_of(uint64_t number)
 
 static void reopen(uint64_t call)
 {
-	(void)call;
 	chario_store_close(store);
 	must(rig_open(disk, O_RDWR, &store));
 }
 
 static int look(const struct chario_area_info *area, void *data)
 {
-	(void)area;
-	(void)data;
 	return 0;
 }
 
 static void list(uint64_t call)
 {
-	(void)call;
 	must(chario_store_each(store, look, NULL));
 }
 

@@ -106,6 +106,11 @@ int rig_cut(void)
 	return err;
 }
 
+int rig_stop(bool is_closed)
+{
+	return is_closed ? rig_close() : rig_wait() ?: rig_cut();
+}
+
 int rig_wait(void)
 {
 	return chario_stream_wait(rig.stream, UINT64_MAX, -1) ?: rig_look();

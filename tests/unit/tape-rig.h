@@ -67,6 +67,9 @@ int rig_read_back(void);
  */
 int rig_cut(void);
 
+/* Close the stream, or leave it as if its program had been killed when all was durable. */
+int rig_stop(bool is_closed);
+
 /* Wait until all is durable; what the status is then. */
 int rig_wait(void);
 

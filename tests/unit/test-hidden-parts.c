@@ -71,7 +71,7 @@ TEST(test_left, "what an earlier part has left is not taken for a hidden batch")
 		else
 			EQUAL(rig_record(0, 2 * from, RECORD_BYTES), 0);
 		EQUAL(record_each(2 * from, 2 * from + LAST_BATCHES), 0);
-		stop_without_end();
+		EQUAL(rig_stop(false), 0);
 		if (left->durable)
 			say_durable(block(left->segment, 3), left->durable);
 		memcpy(saved, block(left->segment, 3), sizeof(saved));
@@ -82,7 +82,7 @@ TEST(test_left, "what an earlier part has left is not taken for a hidden batch")
 
 			EQUAL(rig_record(at, at + left->in_batch, RECORD_BYTES) ?: rig_wait(), 0);
 		}
-		stop_without_end();
+		EQUAL(rig_stop(false), 0);
 		memcpy(block(left->segment, 3), saved, sizeof(saved));
 		expect(0, from + left->batches * left->in_batch, 0, 0);
 		begin_again();
@@ -135,7 +135,7 @@ TEST(test_worn, "what a ring may overwrite is known, whatever hides the newest s
 
 		EQUAL(rig_open_as(CHARIO_STREAM_RING), 0);
 		EQUAL(record_each(0, end), 0);
-		stop_without_end();
+		EQUAL(rig_stop(false), 0);
 		memset(rig_place(bad * RIG_SEGMENT + 4096), 0, 4096);
 		for (uint64_t j = newest + 1 - hidden; j <= newest; j++)
 			memset(rig_place(j % RIG_SLOTS * RIG_SEGMENT), 0, 4096);
@@ -230,7 +230,7 @@ static void add_cut_part(uint64_t segment, uint64_t from)
 {
 	EQUAL(open_long(CHARIO_STREAM_APPEND), 0);
 	EQUAL(rig_record(from, from + 3, RECORD_BYTES), 0);
-	stop_without_end();
+	EQUAL(rig_stop(false), 0);
 	damage(segment, 0, 1);
 }
 
@@ -264,7 +264,7 @@ TEST(test_cut_end_hides, "a cut end does not keep what damage hides behind it fr
 	EQUAL(RIG_OPEN(.durability = CHARIO_DURABILITY_FUA), 0);
 	for (uint64_t i = 0; i < 18; i++)
 		EQUAL(rig_record(i, i + 1, 5000) ?: rig_wait(), 0);
-	stop_without_end();
+	EQUAL(rig_stop(false), 0);
 	memset(rig_place(8 * RIG_SEGMENT + 4096), 0, 4096);
 	memset(rig_place(9 * RIG_SEGMENT + 4096), 0, 4096);
 	for (uint64_t at = 10, step = 1; at < RIG_SLOTS; at += step) {
@@ -348,7 +348,7 @@ TEST(test_middle, "a durable record behind a record that a power cut took is tol
 {
 	EQUAL(open_long(0), 0);
 	EQUAL(record_each(0, 1) ?: rig_record(1, 2, LONG_SEGMENT) ?: rig_wait(), 0);
-	stop_without_end();
+	EQUAL(rig_stop(false), 0);
 	wipe(1, 1, 1);
 	record_and_stop(CHARIO_STREAM_APPEND, 1, 3);
 	wipe(2, 0, 1);
@@ -370,7 +370,7 @@ TEST(test_behind_closed, "a part behind a closed one is found although damage hi
 		EQUAL(open_short(i & 1 ? CHARIO_STREAM_RING : 0) ?: record_each(0, first), 0);
 		EQUAL(rig_close() ?: open_short(CHARIO_STREAM_APPEND), 0);
 		EQUAL(record_each(first, next), 0);
-		stop_without_end();
+		EQUAL(rig_stop(false), 0);
 		memset(rig_place((first / 2 + 1) * RIG_SEGMENT), 0, 3UL * RIG_SEGMENT);
 		read_whole(next, 6);
 		EQUAL(rig.recording.ended, 0);
@@ -388,7 +388,7 @@ TEST(test_deaf, "a reader that has searched behind damage finds a part that come
 		int err = -EAGAIN;
 
 		EQUAL(open_short(0) ?: record_each(0, 24), 0);
-		stop_without_end();
+		EQUAL(rig_stop(false), 0);
 		rig_spoil(2UL * RIG_SEGMENT, 10UL * RIG_SEGMENT);
 		CHECK(!rig_open_reader() && rig_are_next(0, 4) && rig_next() == -EAGAIN);
 		EQUAL(open_short(CHARIO_STREAM_APPEND), 0);

@@ -92,10 +92,7 @@ static void lose_batches(const struct bad *bad, uint64_t segments, unsigned int 
 	EQUAL(record_each(0, begun), 0);
 	memcpy(before, block(slot, 0), LONG_SEGMENT);
 	EQUAL(record_each(begun, begun + LAST_BATCHES), 0);
-	if (is_closed)
-		EQUAL(rig_close(), 0);
-	else
-		stop_without_end();
+	EQUAL(rig_stop(is_closed), 0);
 	spoil_batches(bad, slot, before, how);
 	expect(first, next, missing, undurable);
 	if (missing)
@@ -106,7 +103,7 @@ static void lose_batches(const struct bad *bad, uint64_t segments, unsigned int 
 	EQUAL(open_long(CHARIO_STREAM_APPEND), 0);
 	EQUAL(rig.stream->sequence, next);
 	EQUAL(record_each(next, next + 1), 0);
-	stop_without_end();
+	EQUAL(rig_stop(false), 0);
 	/* A ring loses its oldest segment to a new one. */
 	expect(first && (bad->next || is_closed) ? first + IN_LONG : first, next + 1, missing,
 	       undurable);
@@ -138,7 +135,7 @@ TEST(test_numbers_again, "missing records are judged whose numbers were those of
 	EQUAL(rig_record(0, 3, RECORD_BYTES), 0);
 	EQUAL(chario_stream_lose(rig.stream, 2, 2), 0);
 	EQUAL(rig_record(5, 6, LONG_SEGMENT), 0);
-	stop_without_end();
+	EQUAL(rig_stop(false), 0);
 	wipe(0, 1, 2 * IN_LONG - 1);
 	record_and_stop(CHARIO_STREAM_APPEND, 3, bad.next);
 	spoil_batches(&bad, 1, NULL, NOT_FLUSHED);
@@ -175,7 +172,7 @@ TEST(test_two_segments, "bad batches at the end of a segment are known from the 
 		else
 			EQUAL(record_each(2 * IN_LONG, 2 * IN_LONG + 3), 0);
 		if (i)
-			stop_without_end();
+			EQUAL(rig_stop(false), 0);
 		wipe(1, IN_LONG - 2 - i, 1);
 		wipe(1, IN_LONG - 1, i);
 		wipe(2, 0, i);

@@ -31,13 +31,6 @@ static void wipe(uint64_t from, uint64_t segments)
 	memset(rig_place(from * RIG_SEGMENT), 0, segments * RIG_SEGMENT);
 }
 
-/* Leave the recording as if its program had been killed when all was durable. */
-static void stop_without_end(void)
-{
-	EQUAL(rig_wait(), 0);
-	EQUAL(rig_cut(), 0);
-}
-
 /* Records that are read, and those that are missing between and behind them. */
 static uint64_t nr_there, nr_missing;
 
@@ -124,7 +117,7 @@ static void go_on_behind_a_cut(uint64_t second, uint64_t records, uint64_t block
 	EQUAL(record_all(0, 0, second), 0);
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_record(second, records, RECORD_BYTES), 0);
-	stop_without_end();
+	EQUAL(rig_stop(false), 0);
 	go_on(3, block, records, next);
 	rig_begin_again();
 }
@@ -154,7 +147,7 @@ TEST(test_last_place, "nor over the last place of an area")
 {
 	EQUAL(record_all(0, 0, 0), 0);
 	EQUAL(fill_area(), RIG_SLOTS * IN_SEGMENT);
-	stop_without_end();
+	EQUAL(rig_stop(false), 0);
 	spoil(RIG_SLOTS - 1, 0);
 	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 1), -ENOSPC);
 	EQUAL(rig_close(), 0);
@@ -168,7 +161,7 @@ static void pass_unreadable(unsigned int flags)
 {
 	EQUAL(RIG_OPEN(.flags = flags, .durability = CHARIO_DURABILITY_FUA), 0);
 	EQUAL(rig_record(0, 2 * IN_SEGMENT, RECORD_BYTES), 0);
-	stop_without_end();
+	EQUAL(rig_stop(false), 0);
 	rig_spoil(2 * RIG_SEGMENT, 20 * RIG_SEGMENT);
 	EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_APPEND, .durability = CHARIO_DURABILITY_FUA), 0);
 	log_disk_record(rig.disk);
@@ -187,7 +180,7 @@ TEST(test_many, "nor over more places than a window, and no further")
 static void go_on_and_stop(uint64_t *sequence)
 {
 	EQUAL(record_all(CHARIO_STREAM_APPEND, *sequence, *sequence + IN_SEGMENT), 0);
-	stop_without_end();
+	EQUAL(rig_stop(false), 0);
 	*sequence += IN_SEGMENT;
 }
 
@@ -200,10 +193,7 @@ static void hide(unsigned int flags, uint64_t first, bool is_closed, bool is_wip
 	uint64_t sequence = (first + 15) * IN_SEGMENT;
 
 	EQUAL(record_all(flags, 0, sequence), 0);
-	if (is_closed)
-		EQUAL(rig_close(), 0);
-	else
-		stop_without_end();
+	EQUAL(rig_stop(is_closed), 0);
 	if (is_wiped) {
 		wipe(6, 8);
 		wipe(15, 1);
@@ -251,10 +241,7 @@ static void find_times(bool is_closed)
 		if (i == IN_BLOCK && is_closed)
 			EQUAL(rig_wait(), 0);
 		if (i == IN_SEGMENT) {
-			if (is_closed)
-				EQUAL(rig_close(), 0);
-			else
-				stop_without_end();
+			EQUAL(rig_stop(is_closed), 0);
 			rig_spoil(4096, segment_bytes - 4096);
 			EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_APPEND,
 				       .segment_bytes = segment_bytes),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import AhciDisk, SdCard, VirtioDisk, node_name, root_port_bdf
+from chario_lab.guest.spec import AhciDisk, Nvme, SdCard, VirtioDisk, node_name, root_port_bdf
 
 APPEAR_LIMIT_S = 60
 SETTLE_LIMIT_S = 120
@@ -21,8 +21,10 @@ POLL_S = 0.2
 FUNCTION = re.compile(r"0000:[0-9a-f]{2}:00\.0")
 PCI = "/sys/bus/pci"
 BLOCK = "/sys/block"
-# Linux's drivers of the disks that are not NVMe: of the controller, then of the disk.
+MODPROBE = "/etc/modprobe.d/chario.conf"
+# Linux's drivers: of the controller, then of the disk.
 DRIVERS: dict[type, tuple[str, ...]] = {
+    Nvme: ("nvme",),
     AhciDisk: ("ahci", "sd_mod"),
     VirtioDisk: ("virtio_blk",),
     SdCard: ("sdhci-pci", "mmc_block"),
@@ -54,8 +56,9 @@ def load_module(guest: Guest, module: Path, parameters: str = "") -> None:
 
 def offer_module(guest: Guest, module: Path, parameters: str = "") -> None:
     """Let modprobe find a module file of the host, and give it these parameters."""
+    # $CMDLINE_OPTS is modprobe's own.
     install = f"install chario insmod {guest.push(module)} {parameters} $CMDLINE_OPTS"
-    guest.must(f"mkdir -p /etc/modprobe.d && echo {shlex.quote(install)} >/etc/modprobe.d/chario.conf")
+    guest.must(f"mkdir -p {Path(MODPROBE).parent} && echo {shlex.quote(install)} >{MODPROBE}")
 
 
 def bind(guest: Guest, address: str, driver: str = "chario") -> None:
@@ -103,16 +106,34 @@ def nodes(guest: Guest, address: str) -> list[str]:
 
 
 def block_device(guest: Guest, drive: int) -> str:
-    """Linux's node of a disk that is not NVMe, whose drivers are loaded first; raises DriverMissing."""
+    """Linux's node of a drive, whose drivers are loaded first; raises DriverMissing."""
     load_drivers(guest, DRIVERS[type(guest.spec.drives[guest.place(drive)])])
-    function = f"/{bdf(guest, drive)}/"
+    return find_block(guest, bdf(guest, drive))
+
+
+def find_block(guest: Guest, address: str, nsid: int = 1) -> str:
+    """Linux's node of a disk, or of a namespace, which appears some time after the driver has the drive."""
     end = time.monotonic() + APPEAR_LIMIT_S
     while time.monotonic() < end:
         for name in guest.files.list(BLOCK):
-            if function in guest.files.resolve(f"{BLOCK}/{name}") and guest.files.exists(f"/dev/{name}"):
-                return f"/dev/{name}"
+            # With multipath nvme0c1n1 is the path, and nvme0n1 is what users see.
+            node = "/dev/" + re.sub(r"^(nvme\d+)c\d+", r"\1", name)
+            if is_of(guest, f"{BLOCK}/{name}", address, nsid) and guest.files.exists(node):
+                return node
         time.sleep(POLL_S)
-    raise CommandFailed(f"no block device of {function} after {APPEAR_LIMIT_S} s")
+    raise CommandFailed(f"no block device of {address} after {APPEAR_LIMIT_S} s")
+
+
+def is_of(guest: Guest, folder: str, address: str, nsid: int) -> bool:
+    """Whether a folder of sysfs is that of a disk, or of this namespace, of the device at an address."""
+    try:
+        if f"/{address}/" not in guest.files.resolve(folder):
+            return False
+        # The kernel's release decides where it is; other disks have no such number.
+        places = [f"{folder}/{name}" for name in ("nsid", "device/nsid") if guest.files.exists(f"{folder}/{name}")]
+        return not places or guest.files.value(places[0]) == str(nsid)
+    except OSError:  # it has gone meanwhile
+        return False
 
 
 def load_drivers(guest: Guest, names: Sequence[str]) -> None:

@@ -90,3 +90,8 @@ class Job:
     def kill(self, number: int = signal.SIGKILL) -> bool:
         """Signal its whole process group; False when it had ended."""
         return self._kill(self._number, number)
+
+    def stop(self) -> Result:
+        """Kill it; its end."""
+        self.kill()
+        return self.wait()

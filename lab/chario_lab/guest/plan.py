@@ -145,10 +145,7 @@ def boot_args(spec: GuestSpec, host: Host) -> list[str]:
         words += ["intel_iommu=on", "iommu.strict=1"]
     if spec.append:
         words.append(spec.append)
-    return [
-        "-kernel", str(host.kernel), "-initrd", str(spec.initrd or host.initrd),
-        "-append", " ".join(words),
-    ]  # fmt: skip
+    return ["-kernel", str(host.kernel), "-initrd", str(spec.initrd or host.initrd), "-append", " ".join(words)]
 
 
 def channel_args(host: Host) -> list[str]:

@@ -247,14 +247,18 @@ class Guest:
         shown = lines[start : start + CONSOLE_LINES]
         return "\n".join([f"from the console, {self.host.console}:", *shown])
 
+    def kill(self) -> None:
+        """End the machine at any moment, as a power cut does."""
+        self.process.kill()
+        self.process.wait()
+
     def close(self) -> None:
         """End the machine: by its agent if it can, by its process if it must."""
         try:
             self._channel.request("exit", code=0)
             self.process.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            self.kill()
         self._channel.close()
         if self._qmp is not None:
             with contextlib.suppress(QMPError, OSError, EOFError):  # QEMU was first

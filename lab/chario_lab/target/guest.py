@@ -19,15 +19,13 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Nvme, files, numbered
 from chario_lab.kernel import build_module, get_kernel
 from chario_lab.kmsg import KernelComplaint
-from chario_lab.programs import build_chario, build_repeat
+from chario_lab.programs import TOP, build_chario, build_repeat
 from chario_lab.progress import Progress
 from chario_lab.qemu import find_qemu
 from chario_lab.records import MachineRecord
 from chario_lab.target.machine import Machine, drive_words
 from chario_lab.target.place import Place
 from chario_lab.target.target import STEP_LIMIT_S, Target, TargetError
-
-TOP = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True)

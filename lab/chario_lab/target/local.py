@@ -19,7 +19,7 @@ from chario_lab.cache import say
 from chario_lab.counting.build import build_tools
 from chario_lab.guest.job import Result
 from chario_lab.kmsg import complaints, parse_record
-from chario_lab.programs import build_chario, build_repeat
+from chario_lab.programs import TOP, build_chario, build_repeat
 from chario_lab.progress import Progress
 from chario_lab.records import MachineRecord
 from chario_lab.target.claim import Claim
@@ -31,7 +31,6 @@ from chario_lab.target.place import Holder, Place
 from chario_lab.target.process import SEARCH, Processes
 from chario_lab.target.target import STEP_LIMIT_S, Maker, Target, TargetError
 
-TOP = Path(__file__).resolve().parents[3]
 MODULE = Path("/sys/module/chario")
 GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 KERNEL_LOG = "/dev/kmsg"

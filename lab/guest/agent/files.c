@@ -123,7 +123,6 @@ static struct json_object *read_folder(struct json_object *request)
 
 static void take_name(const char *folder, const char *name, struct json_object *found)
 {
-	(void)folder;
 	json_object_array_add(found, json_object_new_string(name));
 }
 

@@ -10,7 +10,6 @@ tests print the seed of their dice.
 import os
 import random
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,23 +18,22 @@ import cut_work
 import pytest
 from block_side import enable
 from conftest import Launcher
+from disks import MIB
 from power_cuts import History, Part, Witness
+from programs import run_here
 from rig import Rig
 from shared_guest import Setup
-from waiting import until
 
-from chario_lab.guest.devices import bdf, bind, nodes
+from chario_lab.guest.devices import bdf, bind, block_device, nodes
 from chario_lab.guest.job import Job
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, WriteLog, node_name, write_log_path
-from chario_lab.shell import PATH
 
 pytestmark = [
     pytest.mark.area("kernel/disk/regions", "kernel/front/block/", "kernel/front/confine", "cli/region", "cli/table"),
 ]  # fmt: skip
 
 KIT = Path(__file__).resolve().parents[1] / "kit"
-MIB = 1 << 20
 KILLS = int(os.environ.get("KILLS", "2"))
 CUT_PLACES = int(os.environ.get("CUT_PLACES", "8"))
 CHANGES = 60
@@ -71,23 +69,14 @@ JUDGE_MIB = max(system.mib for system in SYSTEMS.values())
 SETUP = Setup(drives=(Nvme("judge", (Namespace(JUDGE_MIB),)),), parameters=None)
 
 
-def host(*command: str | Path) -> str:
-    """Run a program on the host that has to succeed; what it said."""
-    # Without root, /usr/sbin may not be searched.
-    environment = {**os.environ, "PATH": PATH}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    assert done.returncode == 0, f"{command[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
-    return done.stdout
-
-
 class Judge:
     """Replays the journals of file systems that a power cut has left, checks them and takes their files out."""
 
     def __init__(self, rig: Rig) -> None:
         self._guest = rig.guest
         self._drive = rig.guest.host.run_dir / f"{node_name(0)}.img"
-        self._guest.must("modprobe nvme && mkdir -p /run/mnt")
-        until(lambda: self._guest.files.exists("/dev/nvme0n1"), "Linux's driver has no block device")
+        self._block = block_device(self._guest, 0)
+        self._guest.must("mkdir -p /run/mnt")
 
     def files(self, name: str, image: Path) -> Path:
         """A folder with the files of a checked file system."""
@@ -96,17 +85,17 @@ class Judge:
         out.mkdir()
         if name == "ext4":
             # This replays the journal and deals with files that were about to be removed, as a mount does.
-            host("e2fsck", "-p", image)
-            host("debugfs", "-R", f"rdump / {out}", image)
+            run_here("e2fsck", "-p", image)
+            run_here("debugfs", "-R", f"rdump / {out}", image)
             left = image
         else:
-            host("cp", "--sparse=always", image, self._drive)
+            run_here("cp", "--sparse=always", image, self._drive)
             os.truncate(self._drive, JUDGE_MIB * MIB)
             self._guest.must(
-                f"mount -t {name} /dev/nvme0n1 /run/mnt && cp -r /run/mnt/. /share/out && umount /run/mnt", LIMIT_S
+                f"mount -t {name} {self._block} /run/mnt && cp -r /run/mnt/. /share/out && umount /run/mnt", LIMIT_S
             )
             left = self._drive
-        host(*SYSTEMS[name].check, left)
+        run_here(*SYSTEMS[name].check, left)
         return out
 
 
@@ -156,12 +145,6 @@ def work(guest: Guest, *words: object) -> Job:
     return guest.start(["python3", "/share/cut_work.py", *map(str, words)], LIMIT_S)
 
 
-def kill(guest: Guest) -> None:
-    """End a machine."""
-    guest.process.kill()
-    guest.process.wait()
-
-
 def places(history: History, since: int, end: int, dice: random.Random) -> list[int]:
     """Where to cut between two numbers of entries: after some of the flushes, at some of the looks, and at the end."""
     chosen = {end}
@@ -195,7 +178,7 @@ def test_what_sqlite_has_committed(
     ]
     witness.look_while(lambda look: not all(look.told), jobs)
     witness.look_for(dice.uniform(0.0, 4.0), jobs)
-    kill(guest)
+    guest.kill()
     history, copies = witness.history(), (tmp_path / "system.cut", tmp_path / "region.cut")
     system = Part(history, MIB, mib * MIB, tmp_path / "system")
     recording = Part(history, *region, tmp_path / "region")
@@ -219,7 +202,7 @@ def test_every_change(fresh_guest: Launcher, judge: Judge, dice: random.Random, 
         begin = witness.look()
         witness.wait(work(guest, "files", f"/run/{name}/data", f"/share/{name}", seed, CHANGES))
         spans.append((begin.log_bytes, witness.look().log_bytes))
-    kill(guest)
+    guest.kill()
     history, copy, first = witness.history(), tmp_path / "cut", MIB
     for number, (name, system) in enumerate(SYSTEMS.items()):
         part = Part(history, first, system.mib * MIB, tmp_path / name)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from block_side import PRELUDE, disable, enable, holds, noise, write
-from disks import counters, grown
+from disks import KIB, counters, grown
 from played import OK, PAGE, Command, controller_page, limits_page, taken
 from rig import Rig
 from shared_guest import Setup
@@ -30,7 +30,6 @@ pytestmark = [
 ]  # fmt: skip
 
 REGISTERS = 0
-KIB = 1 << 10
 # The memory of a command of 4 KiB has room for one range; the disk in memory takes 16.
 SETUP = Setup(drives=(RegisterFile(),), parameters="loopback_mib=16 max_command_kib=4", qtest=True)
 MEMORY = "/dev/chardisk0"
@@ -183,8 +182,7 @@ def test_what_a_scheduler_merges(rig: Rig, module: Path, limit: dict[str, int]) 
             may_end.release(TAGS)
             for job in jobs:
                 job.wait().check()
-            urgent.kill()
-            urgent.wait()
+            urgent.stop()
         assert sorted(told.discards) == sorted(
             [(piece * PIECE_KIB * KIB, PIECE_KIB * KIB)] for piece in (*LOTS[0], *LOTS[1])
         )

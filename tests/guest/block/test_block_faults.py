@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from block_side import disable, enable, holds, noise, write
+from disks import NODE
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import FileGuest, Setup
-from test_loopback_faults import FAILED, GONE, NODE, STUCK, ask, left
+from test_loopback_faults import FAILED, GONE, STUCK, ask, left
 from waiting import until
 
 from chario_lab.guest import faults
@@ -26,7 +27,6 @@ pytestmark = [
 ]  # fmt: skip
 
 STALLS, GOES = range(2)
-KIB, MIB = 1 << 10, 1 << 20
 DRIVES = (Nvme("stalls", (Namespace(64, backing=Throttle()),)), Nvme("goes", (Namespace(64),)))
 SETUP = Setup(drives=DRIVES)
 BLOCK = f"{NODE}b"
@@ -136,8 +136,7 @@ def test_no_memory_is_given_away_while_the_drive_has_it(rig: Rig) -> None:
     write(guest, block, path)
     rig.set(disk, "recovery_age_ms", 0)
     rig.set(disk, "deadline_ms", 300)
-    faults.stall(guest, STALLS)
-    assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
+    rig.stall(STALLS, disk)
     job = guest.start(f"dd if={block} of=/run/read iflag=direct bs=64k count=1 status=none", CALL_LIMIT_S)
     until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
     faults.let_go(guest, STALLS)

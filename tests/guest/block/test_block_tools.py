@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from bind_lab import FAILED, OK, PARTITION, Machine, machine_keeper, plain_machine
 from block_side import set_regions
+from disks import MIB
 from programs import TOP
 
 from chario_lab.guest.devices import bdf
@@ -25,7 +26,6 @@ DRIVES = (
     Nvme("long blocks", (Namespace(64, 8192),)),
 )
 MODEL = "nvme-QEMU_NVMe_Ctrl"
-MIB = 1 << 20
 PART_MIB = 64
 
 

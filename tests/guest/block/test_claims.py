@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from bind_lab import PARTITION
 from block_side import PRELUDE, disable, enable, is_taken, noise, set_regions
-from disks import Programs, counters, folder, grown
-from rig import WAITS_TO_UNBIND, Rig, unbinding
+from disks import KIB, MIB, Programs, counters, folder, grown
+from rig import CALL_LIMIT_S, WAITS_TO_UNBIND, Rig, unbinding
 from shared_guest import Setup
 from waiting import until
 
@@ -24,7 +24,6 @@ pytestmark = [
 ]  # fmt: skip
 
 OWN, SHARED, HOLDS = range(3)
-KIB, MIB = 1 << 10, 1 << 20
 # As on a real drive, but not on an emulated one unless it is asked to.
 WHOLE = RawFile(whole_blocks=True)
 DRIVES = (
@@ -33,7 +32,6 @@ DRIVES = (
     Nvme("holds", (Namespace(256, backing=Blkdebug()),)),
 )
 SETUP = Setup(drives=DRIVES)
-CALL_LIMIT_S = 240
 CLAIM_TURNS = int(os.environ.get("CLAIM_TURNS", "30"))
 # Region 1 is the character side's, partition 2 the block side's.
 TABLE = "label: gpt\nstart=1MiB, size=64MiB, type=62D1C4A5-5B0E-4C2C-9A3F-1C4A7D9E6B08\nstart=65MiB, size=128MiB\n"
@@ -81,12 +79,6 @@ def holding(rig: Rig, node: str, flags: str = "<>") -> Job:
     return job
 
 
-def close(job: Job) -> None:
-    """End what holding() has begun."""
-    job.kill()
-    job.wait()
-
-
 def test_an_open_region_is_busy_for_the_block_side(rig: Rig, disk: str) -> None:
     """mkfs, mount and swap say so; whoever does not ask is refused, by whichever node; the rest of the disk is free."""
     guest, block = rig.guest, f"{disk}b"
@@ -109,7 +101,7 @@ def test_an_open_region_is_busy_for_the_block_side(rig: Rig, disk: str) -> None:
     guest.must(f"dd if={block}1 of=/dev/null bs=1M count=1 iflag=direct")
     guest.must(f"mkfs.ext4 -qF {block}2 && mount {block}2 /run/mnt")
     guest.must("dd if=/dev/zero of=/run/mnt/a bs=1M count=4 conv=fsync && umount /run/mnt")
-    close(job)
+    job.stop()
     guest.must(f"mkfs.ext4 -qF {block}1 && mount {block}1 /run/mnt && umount /run/mnt")
 
 
@@ -149,7 +141,7 @@ def test_swap_is_a_use_like_a_mount(rig: Rig, disk: str) -> None:
     guest.must(f"mkswap -q {part}")
     job = holding(rig, region)
     assert "busy" in refused(rig, f"swapon {part}")
-    close(job)
+    job.stop()
     guest.must(f"swapon {part}")
     for node in (region, disk):
         assert "busy" in refused(rig, f"exec 5<>{node}")
@@ -163,10 +155,10 @@ def test_the_whole_disk_open_for_writing_is_busy(rig: Rig, own: str) -> None:
     job = holding(rig, own)
     assert "busy" in refused(rig, f"mount {block}2 /run/mnt")
     assert "exchange" in refused(rig, f"dd if=/dev/zero of={block}2 bs=4k count=1 oflag=direct")
-    close(job)
+    job.stop()
     job = holding(rig, own, "<")
     guest.must(f"mount {block}2 /run/mnt && umount /run/mnt")
-    close(job)
+    job.stop()
 
 
 def test_what_was_written_before_stays(rig: Rig, own: str) -> None:
@@ -288,7 +280,7 @@ def test_merged_requests_are_refused_in_part(rig: Rig, own: str, at: int) -> Non
     job = holding(rig, f"{own}p1")
     to = f"of={block} bs=128k oflag=seek_bytes seek={at - 64 * KIB} conv=notrunc,fsync status=none"
     assert refused(rig, f"dd if=/run/letters {to}")
-    close(job)
+    job.stop()
     inside, outside = (at, at - 64 * KIB) if at == START else (at - 64 * KIB, at)
     letters = "iflag=direct,skip_bytes,count_bytes count=64k bs=4k status=none | tr -d a | wc -c"
     assert guest.must(f"dd if={block} skip={outside} {letters}") == "0"
@@ -310,14 +302,13 @@ def test_a_request_under_way_ends_before_the_region_is_open(rig: Rig) -> None:
     """A write of the block side that the drive holds cannot land on what the new owner writes."""
     guest = rig.guest
     disk, writer = hold_write(rig, part=1)
-    rig.remove("/run/open")
     job = guest.start(f"exec 5<>{disk}p1 && touch /run/open && exec sleep 1000", timeout_s=CALL_LIMIT_S)
     guest.must("sleep 1")
     assert not guest.files.exists("/run/open")
     faults.resume(guest, HOLDS)
     writer.wait().check()
     rig.wait_file("/run/open")
-    close(job)
+    job.stop()
     rig.unbind(HOLDS)
 
 
@@ -329,7 +320,7 @@ def test_a_request_under_way_elsewhere_holds_nobody_up(rig: Rig) -> None:
     opener = guest.start(f"exec 5<>{disk}", timeout_s=CALL_LIMIT_S)
     guest.must("sleep 1")
     assert opener.poll() is None
-    close(opener)
+    opener.stop()
     faults.resume(guest, HOLDS)
     writer.wait().check()
     rig.unbind(HOLDS)
@@ -363,7 +354,7 @@ def test_an_opener_is_killed_while_the_drive_is_silent(rig: Rig, kind: str, end:
         job.wait().check()
     else:
         guest.must(f"exec 5<>{disk}p1 && dd if=/dev/zero of={disk}p1 bs=4k count=1 status=none")
-    close(keeper)
+    keeper.stop()
     # An open file, or what is left of one, would keep the number.
     assert rig.disk(HOLDS) == disk
     rig.unbind(HOLDS)
@@ -378,7 +369,7 @@ def test_a_block_disk_that_comes_later(rig: Rig, own: str) -> None:
     assert "in use" in refused(rig, f"mkfs.ext4 -q {block}1")
     assert "exchange" in refused(rig, f"dd if=/dev/zero of={block}1 bs=4k count=1 oflag=direct")
     assert disable(guest, own) != 0
-    close(job)
+    job.stop()
     assert disable(guest, own) == 0
 
 
@@ -392,7 +383,7 @@ def test_a_region_without_a_partition_holds_the_whole_block_disk(rig: Rig, own: 
             assert (guest.run(f"exec 5<>{own}{one} 6<>{own}{other}").rc == 0) == together, (one, other)
     job = holding(rig, f"{own}p9")
     assert "busy" in refused(rig, f"mount {block}2 /run/mnt")
-    close(job)
+    job.stop()
     guest.must(f"mount {block}2 /run/mnt")
     assert rig.guest.run(f"exec 5<>{own}p9").rc
 
@@ -432,10 +423,10 @@ def test_a_partition_that_somebody_had_first(rig: Rig, end: str) -> None:
     until(lambda: is_taken(rig.guest, f"{block}4"), "one that is busy keeps another one from being held")
     if end == "unbind":
         rig.unbind(HOLDS)
-    close(user)
+    user.stop()
     if end == "let go":
         until(lambda: is_taken(rig.guest, f"{block}3"), "the partition is not held")
-    close(job)
+    job.stop()
     assert rig.said(mark).count("a partition was made where") == 1
     guest.must("rmdir /run/alone")
     rig.unbind(HOLDS)
@@ -456,7 +447,7 @@ def test_a_partition_that_is_made_during_a_claim_is_held(rig: Rig, own: str, bef
         "the wrong partitions are held",
     )
     assert not before or is_taken(rig.guest, f"{block}1")
-    close(job)
+    job.stop()
     guest.must(f"{PARTITION} delete {block} 3")
 
 
@@ -466,7 +457,7 @@ def test_unbound_under_a_claim(rig: Rig, own: str) -> None:
     job = holding(rig, f"{own}p1")
     rig.unbind(OWN)
     assert not guest.files.exists(f"{own}b") and not guest.files.exists(f"{own}p1")
-    close(job)
+    job.stop()
     assert rig.guest.files.exists(prepare(rig, OWN))
 
 

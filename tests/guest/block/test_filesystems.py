@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 from block_side import PRELUDE, disable, enable, set_regions
-from disks import counters
+from disks import MIB, counters
 from rig import Rig
 from shared_guest import Setup
 
@@ -23,7 +23,6 @@ pytestmark = [
 ]  # fmt: skip
 
 OWN, SHARED, TWINS = range(3)
-MIB = 1 << 20
 # XFS wants 300 MiB.
 SIZE_MIB = 384
 REGION_MIB = 64
@@ -126,7 +125,6 @@ def exercise(rig: Rig) -> None:
     """Run fsx on a file for each seed, all at once."""
     guest, program = rig.guest, rig.guest.push(get_fsx())
     files = {seed: f"/run/mnt/fsx{seed}" for seed in FSX_SEEDS}
-    rig.remove("/run/exercised")
     evict = guest.start(["sh", "-c", EVICT, "evict", *files.values()], timeout_s=2 * LIMIT_S)
     command = f"{program} -f /proc/self/fd/0 -N {FSX_CALLS}"
     jobs = [guest.start(f"{command} -S {seed} {file}", LIMIT_S, stdin=FSX) for seed, file in files.items()]
@@ -141,7 +139,6 @@ def exercise(rig: Rig) -> None:
 def test_under_load_beside_a_region(rig: Rig, disk: str, system: str) -> None:
     """Files are written, verified and changed in many ways; the check is clean; disk and region keep their data."""
     guest, part, kind = rig.guest, f"{disk}b1", SYSTEMS[system]
-    rig.remove("/run/enough")
     guest.must(f"{kind.make.format(part)} && mkdir -p /run/mnt && mount {part} /run/mnt", LIMIT_S)
     beside = guest.start(["python3", "-c", PRELUDE + BESIDE, f"{disk}p1", str(LIMIT_S)], timeout_s=2 * LIMIT_S)
     guest.must(STRESS, LIMIT_S)
@@ -191,7 +188,6 @@ def swapped(rig: Rig) -> dict[str, int]:
 def test_swap_beside_a_region(rig: Rig, disk: str) -> None:
     """Each page comes back as it went, tens of thousands of times, also when swap is switched off."""
     guest, part = rig.guest, f"{disk}b1"
-    rig.remove("/run/enough")
     guest.must("mkdir -p /run/groups; mountpoint -q /run/groups || mount -t cgroup2 none /run/groups")
     guest.must(f"echo +memory >/run/groups/cgroup.subtree_control; mkdir -p {GROUP}")
     guest.must(f"echo {PAGES * 1024} >{GROUP}/memory.max; mkswap -q {part} && swapon {part}")

@@ -15,7 +15,6 @@ pytestmark = [
 ]  # fmt: skip
 
 OWN, SHARED = range(2)
-KIB = 1 << 10
 MANY = 10_000
 # Commands take so long that those of the block side pile up.
 SLOW = NullCo(latency_us=200)
@@ -58,9 +57,7 @@ def test_urgent_calls_find_few_block_commands(rig: Rig, drive: int, depth: int) 
     rig.touch("/run/go")
     assert dict(results(calls.wait()))["times"] == MANY
     worst, others = int(rig.show(disk, "isolation_worst")), block_reads(rig, disk) - before
-    job.kill()
-    job.wait()
-    rig.remove("/run/settled", "/run/go")
+    job.stop()
     rig.unbind(drive)
     assert min(depth, 1) <= worst <= max(depth, 1)
     assert others > 0

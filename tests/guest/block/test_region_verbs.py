@@ -6,6 +6,7 @@ import json
 import pytest
 from bind_lab import FAILED, OK, USAGE, Machine, MachineKeeper, machine_keeper
 from block_side import is_taken
+from disks import MIB
 from waiting import until
 
 from chario_lab.guest.job import Result
@@ -17,8 +18,8 @@ pytestmark = [
 ]  # fmt: skip
 
 SMALL, LARGE = range(2)
+NOBODY = "setpriv --reuid=65534 --regid=65534 --clear-groups"
 DRIVES = (Nvme("small", (Namespace(256),)), Nvme("large", (Namespace(256, 4096),)))
-MIB = 1 << 20
 AT_ONCE = 4
 TYPE = "62D1C4A5-5B0E-4C2C-9A3F-1C4A7D9E6B08"
 keeper = machine_keeper(DRIVES)
@@ -94,8 +95,7 @@ def test_a_region_that_is_opened_as_soon_as_it_is_made(machine: Machine) -> None
             "the wrong partitions are busy",
         )
         machine.must("rm /run/open")
-        job.kill()
-        job.wait()
+        job.stop()
         machine.chario("region", "remove", "--force", f"{disk}p2").check()
 
 
@@ -188,17 +188,16 @@ def test_a_program_has_an_area_and_nothing_else(machine: Machine, disk: str) -> 
     machine.must(f"chario format {disk} && chario create --store {disk} one 4M && chario create --store {disk} two 4M")
     machine.must(f"head -c {4 * MIB} /dev/urandom >/run/a && chario run --store {disk} -A one -o -- dd if=/run/a bs=1M")
     machine.must(f"chario cat --store {disk} one | cmp - /run/a")
-    nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
-    machine.must(f"chario run --store {disk} -A two -o -- {nobody} dd if=/run/a bs=1M")
-    machine.must(f"chario run --store {disk} -rA two -i -- {nobody} cmp - /run/a")
+    machine.must(f"chario run --store {disk} -A two -o -- {NOBODY} dd if=/run/a bs=1M")
+    machine.must(f"chario run --store {disk} -rA two -i -- {NOBODY} cmp - /run/a")
     size = machine.must(
-        f"chario run --store {disk} -A two -- {nobody} chario info --json /dev/fd/3 | grep capacity_bytes"
+        f"chario run --store {disk} -A two -- {NOBODY} chario info --json /dev/fd/3 | grep capacity_bytes"
     )
     assert str(4 * MIB) in size
     more = machine.guest.run(f"chario run --store {disk} -A one -o -- dd if=/dev/zero bs=1M count=5")
     refused(more, "No space left", rc=1)
     script = f"! echo x >{disk} && ! echo x >/dev/fd/3 && ! cat {disk}"
-    machine.must(f"chario run --store {disk} -A two -- {nobody} sh -c '{script}' 2>/dev/null")
+    machine.must(f"chario run --store {disk} -A two -- {NOBODY} sh -c '{script}' 2>/dev/null")
     machine.must(f"chario run --store {disk} -rA one -i -- sh -c '! echo x >&0' 2>/dev/null")
     # The area is locked as long as the program lives.
     with_lock = f"chario run --store {disk} -A one -- sh -c 'chario run --store {disk} -A one -- true; echo $?'"
@@ -382,8 +381,7 @@ def test_a_region_whose_partition_is_mounted(machine: Machine) -> None:
         assert "chardisk" in machine.chario("info", name).check().stdout
         machine.chario("stat", name).check()
     refused(machine.chario("info", f"{disk}b1"), "not a disk of CharIO")
-    nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
-    refused(machine.guest.run(f"{nobody} chario region list {disk}"), "disk for a block disk")
+    refused(machine.guest.run(f"{NOBODY} chario region list {disk}"), "disk for a block disk")
 
 
 def test_an_urgent_recording(machine: Machine) -> None:

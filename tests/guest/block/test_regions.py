@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from block_side import PRELUDE
+from disks import KIB, MIB
 from programs import compile_program
 from rig import NOBODY, Rig
 from shared_guest import Setup
@@ -19,7 +20,6 @@ pytestmark = [
     pytest.mark.kernels("6.12", "debug"), pytest.mark.cpus(2),
 ]  # fmt: skip
 
-KIB, MIB = 1 << 10, 1 << 20
 SMALL, LARGE = range(2)
 DRIVES = (Nvme("small", (Namespace(64, 512),), cmb_mib=16), Nvme("large", (Namespace(64, 4096),)))
 SETUP = Setup(drives=DRIVES)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Files of any size: every byte is where it belongs, whoever writes beside it, and none is lost at the end."""
 
-import json
 from collections.abc import Iterator
 
 import pytest
 from conftest import Launcher
 from disks import MIB, counters, grown, setting
+from python_calls import run_script
 
 from chario_lab.guest.devices import bdf, bind
 from chario_lab.guest.session import Guest
@@ -17,50 +17,10 @@ pytestmark = [
     pytest.mark.kernels("6.12-rt", "kcsan"), pytest.mark.cpus(2),
 ]  # fmt: skip
 
-# Runs in the guest.  read() has its memory begin in the middle of a page: DMA-API debugging takes two commands
-# of one call for overlapping mappings when they meet in the first cache line of a page.  Each import costs an
-# emulated processor a tenth of a second: what few need is imported where it is needed.
-PYTHON = ("python3", "-I", "-S", "-c")
-PRELUDE = r"""
-import errno, fcntl, json, mmap, os, struct, sys
-PR_SET_PDEATHSIG = 1
-NODE = sys.argv[1]
-def disk(any_size=True, flags=os.O_RDWR):
-    fd = os.open(NODE, flags)
-    if any_size:
-        set_size(fd)
-    return fd
-def set_size(fd, flags=1):
-    fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, flags))
-def create(fd, kind, address, size):
-    argument = bytearray(struct.pack("=4I3QIi2I", 56, kind, 0, 0, address, size, 0, 0, 0, 0, 0))
-    fcntl.ioctl(fd, 0xC410, argument)
-    _, _, _, buffer, _, _, mmap_offset, *_ = struct.unpack("=4I3QIi2I", argument)
-    return buffer, mmap_offset
-def make_pool(fd, size=4096):
-    return create(fd, 2, 0, size)[0]
-def destroy(fd, buffer):
-    fcntl.ioctl(fd, 0xC411, struct.pack("=II", 8, buffer))
-def read(fd, length, at):
-    with mmap.mmap(-1, length + 1024) as pages, memoryview(pages)[1024:] as memory:
-        return bytes(memory[: os.preadv(fd, [memory], at)])
-def outcome(call, *values):
-    try:
-        return call(*values)
-    except OSError as error:
-        return errno.errorcode[error.errno]
-def fork():
-    import ctypes
-    pid = os.fork()
-    if pid == 0:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, 9)
-    return pid
-"""
-
 
 def run(guest: Guest, node: str, script: str) -> object:
-    """What a script that runs in the guest prints, as JSON."""
-    return json.loads(guest.must([*PYTHON, PRELUDE + script, node], timeout_s=900))
+    """What a script that runs in the guest prints, see run_script()."""
+    return run_script(guest, node, script, limit_s=900)
 
 
 def test_random_calls_against_a_model(guest: Guest, disk: str) -> None:
@@ -88,9 +48,8 @@ for step in range(400):
         assert read(fd, length, at) == model[at : at + length], (step, at, length)
     at = (at + length) % size
 assert read(disk(False), size, 0) == model
-print(json.dumps("done"))
 """
-    assert run(guest, disk, script) == "done"
+    run(guest, disk, script)
 
 
 @pytest.mark.smoke
@@ -163,9 +122,8 @@ for index in range(4):
         place = index * block + n * (block // 8)
         assert data[place + 1 : place + block // 8 - 2] == bytes([n * 20 + 20]) * (block // 8 - 3)
         assert data[place] == 0 and data[place + block // 8 - 2 : place + block // 8] == bytes(2)
-print(json.dumps("done"))
 """
-    assert run(guest, disk, script) == "done"
+    run(guest, disk, script)
 
 
 def test_whole_writers_of_the_same_block(guest: Guest, disk: str) -> None:
@@ -200,9 +158,8 @@ for turn in range(200):
     assert set(data[50:150]) in ({value[0]}, rest), (turn, set(data[50:150]), rest)
 os.kill(pid, 9)
 os.waitpid(pid, 0)
-print(json.dumps("done"))
 """
-    assert run(guest, disk, script) == "done"
+    run(guest, disk, script)
 
 
 @pytest.fixture(name="any_disk")
@@ -246,9 +203,8 @@ for _ in range(600):
     time.sleep(0.1)
 else:
     raise AssertionError("never written")
-print(json.dumps("done"))
 """
-    assert run(guest, disk, script) == "done"
+    run(guest, disk, script)
 
 
 def test_end_of_the_disk(guest: Guest, disk: str) -> None:
@@ -306,9 +262,8 @@ for i in range(20):
     assert os.pread(strict, 8192, at)[i * 777 - at :][:777] == bytes([i]) * 777
 os.pwrite(fd, bytes({MIB}), 3)
 assert read(strict, {2 * MIB}, 0)[3 : {MIB} + 3] == bytes({MIB})
-print(json.dumps("done"))
 """
-    assert run(guest, disk, script) == "done"
+    run(guest, disk, script)
 
 
 def test_a_flush_transfer_flushes(guest: Guest, disk: str) -> None:
@@ -381,10 +336,9 @@ for _ in range(600):
     time.sleep(0.1)
 else:
     raise AssertionError("never given back")
-print(json.dumps("done"), flush=True)
 os._exit(0)
 """
-    assert run(guest, disk, script) == "done"
+    run(guest, disk, script)
 
 
 def test_their_memory_counts_as_locked(guest: Guest, disk: str) -> None:

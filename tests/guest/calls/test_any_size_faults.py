@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Files of any size when writers are killed and media fail: what write() has taken is written, or fsync() says no."""
 
-import json
 import time
 
 import pytest
-from rig import CALL_LIMIT_S, Rig
+from python_calls import printed, run_script, start_script
+from rig import Rig
 from shared_guest import Setup
-from test_any_size import PRELUDE, PYTHON
 from waiting import until
 
 from chario_lab.guest import faults
@@ -30,11 +29,6 @@ DRIVES = (
     Nvme("stalls", (Namespace(64, 4096, backing=Throttle()),)),
 )
 SETUP = Setup(drives=DRIVES)
-
-
-def run(rig: Rig, disk: str, script: str) -> object:
-    """What a script that runs in the guest prints, as JSON."""
-    return json.loads(rig.guest.must([*PYTHON, PRELUDE + script, disk], timeout_s=CALL_LIMIT_S))
 
 
 # The buffer is large, and its memory counts as pinned before it is there: so the file becomes one of any size in the
@@ -64,7 +58,7 @@ print(json.dumps([asked, *made, outcome(destroy, fd, 1)]))
 
 def test_a_file_has_a_buffer_or_any_size(rig: Rig) -> None:
     """A buffer that is being made when the file becomes one of any size is refused, and leaves nothing."""
-    assert run(rig, rig.disk(HOLDS), BOTH) == [None, "EBUSY", "ENOENT"]
+    assert run_script(rig.guest, rig.disk(HOLDS), BOTH) == [None, "EBUSY", "ENOENT"]
 
 
 KILLED = """
@@ -98,8 +92,7 @@ print(json.dumps(os.pread(strict, 1 << 16, 0).count(b"k")))
 def test_a_kill_loses_nothing(rig: Rig, call: str, size: int) -> None:
     """The writer is killed while what it wrote before is on its way to a drive that takes its time."""
     disk = rig.disk(HOLDS)
-    script = PRELUDE + KILLED.format(size=size, call=call)
-    job = rig.guest.start([*PYTHON, script, disk], timeout_s=CALL_LIMIT_S)
+    job = start_script(rig.guest, disk, KILLED.format(size=size, call=call))
     rig.wait_file("/run/started")
     faults.hold(rig.guest, HOLDS)
     rig.touch("/run/go")
@@ -107,7 +100,7 @@ def test_a_kill_loses_nothing(rig: Rig, call: str, size: int) -> None:
     # Time enough for a call that ends at once.
     time.sleep(0.3)
     faults.resume(rig.guest, HOLDS)
-    assert json.loads(job.wait().check().stdout) == size
+    assert printed(job) == size
 
 
 LOST = f"""
@@ -135,13 +128,13 @@ def test_whole_blocks_go_side_by_side(rig: Rig, way: list[str]) -> None:
 def test_parts_of_blocks_wait_for_their_own_only(rig: Rig) -> None:
     """While the part of one block is on its way, those of others are written, and a write of that block waits."""
     disk = rig.disk(HOLDS)
-    job = rig.guest.start([*PYTHON, PRELUDE + PARTS, disk], timeout_s=CALL_LIMIT_S)
+    job = start_script(rig.guest, disk, PARTS)
     rig.wait_file("/run/ready")
     faults.hold(rig.guest, HOLDS, event="write_aio")
     rig.touch("/run/go")
     rig.wait_file("/run/held")
     faults.resume(rig.guest, HOLDS)
-    assert json.loads(job.wait().check().stdout) == [2, 1, 1]
+    assert printed(job) == [2, 1, 1]
 
 
 PARTS = """
@@ -179,7 +172,7 @@ def test_what_cannot_be_read_is_not_written(rig: Rig) -> None:
     disk = rig.disk(BAD)
     before = rig.counters(disk)["write_commands"]
     script = f"fd = disk()\nos.pwrite(fd, b'x', {BAD_READ + 5})\nprint(json.dumps(outcome(os.fsync, fd)))"
-    assert run(rig, disk, script) == "EIO"
+    assert run_script(rig.guest, disk, script) == "EIO"
     assert rig.counters(disk)["write_commands"] == before
 
 
@@ -193,7 +186,7 @@ os.waitpid(pid, 0)
 answers = [outcome(os.fsync, fd), outcome(os.fsync, fd), outcome(os.pwrite, fd, b"y", 0)]
 print(json.dumps(answers + [outcome(os.close, fd)]))
 """
-    assert run(rig, rig.disk(BAD), LOST + script) == ["EIO", None, 1, None]
+    assert run_script(rig.guest, rig.disk(BAD), LOST + script) == ["EIO", None, 1, None]
 
 
 @pytest.mark.parametrize("call", ["outcome(os.pread, fd, 9, 0x100000)", "outcome(os.pwrite, fd, b'z', 0)"])
@@ -202,7 +195,7 @@ def test_another_call_does_not_take_the_error(rig: Rig, call: str) -> None:
     script = f"""
 print(json.dumps([{call}, outcome(os.pwrite, fd, b"y", 0), outcome(os.fsync, fd), outcome(os.fsync, fd)]))
 """
-    assert run(rig, rig.disk(BAD), LOST + script) == ["EIO", 1, "EIO", None]
+    assert run_script(rig.guest, rig.disk(BAD), LOST + script) == ["EIO", 1, "EIO", None]
 
 
 def test_an_error_of_what_was_left_lying(rig: Rig) -> None:
@@ -217,10 +210,10 @@ while write() != "EIO":
     time.sleep(0.05)
 print(json.dumps([write(), outcome(os.fsync, fd), outcome(os.fsync, fd)]))
 """
-    assert run(rig, rig.disk(BAD), LOST + script) == [1, "EIO", None]
+    assert run_script(rig.guest, rig.disk(BAD), LOST + script) == [1, "EIO", None]
 
 
 def test_a_close_that_loses_bytes(rig: Rig) -> None:
     """Nobody has asked by fsync: close() says it, and the log when the last holder of the file has gone."""
-    assert run(rig, rig.disk(BAD), LOST + "print(json.dumps(outcome(os.close, fd)))") == "EIO"
+    assert run_script(rig.guest, rig.disk(BAD), LOST + "print(json.dumps(outcome(os.close, fd)))") == "EIO"
     rig.wait_said(rig.began, "a file was closed before its last bytes could be written; they are lost")

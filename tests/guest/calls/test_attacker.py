@@ -10,11 +10,11 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from disks import MIB
+from disks import HIDDEN, MIB
 from programs import compile_program
+from python_calls import PRELUDE, PYTHON
 from rig import Rig
 from shared_guest import Setup
-from test_any_size import PRELUDE, PYTHON
 from waiting import SETTLE_LIMIT_S
 
 from chario_lab.guest.spec import Namespace, Nvme
@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.area("kernel/memory/", "kernel/front/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2),
 ]  # fmt: skip
 
-HIDDEN = 0x3000_0000
 SYSTEM_RAM = 0x100_0000
 DIRECT_MAP = 0xFFFF_8880_0000_0000
 PAGE = BLOCK = 4096
@@ -41,15 +40,12 @@ SETUP = Setup(drives=DRIVES, parameters=f"peer_to_peer=1 windows={HIDDEN:#x}+1M"
 @pytest.fixture
 def disk(rig: Rig) -> str:
     """A drive that anybody may open; it has controller memory."""
-    node = rig.disk(INSIDE)
-    rig.guest.must(f"chmod 666 {node}")
-    return node
+    return rig.open_to_all(rig.disk(INSIDE))
 
 
 def try_all(rig: Rig, disk: str, script: Sequence[str], become: str = NOBODY) -> list[str]:
     """What each line of a script for src/buffers.c answered a user; no page stays pinned."""
-    program = rig.guest.push(compile_program("buffers"))
-    answers = rig.guest.must(f"{become} {program} {disk}", stdin="\n".join(script) + "\n", timeout_s=SETTLE_LIMIT_S)
+    answers = rig.guest.must(f"{become} {rig.buffers} {disk}", stdin="\n".join(script) + "\n", timeout_s=SETTLE_LIMIT_S)
     rig.wait_unpinned()
     return answers.splitlines()
 

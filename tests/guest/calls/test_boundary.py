@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from disks import Programs, attributes, setting
+from disks import KIB, MIB, NODE, Programs, attributes, setting
 from programs import TOP
 from rig import Rig
 from shared_guest import Setup
@@ -24,9 +24,8 @@ from chario_lab.programs import build_chario
 
 pytestmark = [pytest.mark.area("kernel/back/loopback/")]
 
-NODE = "/dev/chardisk0"
 SIZE_MIB = 48
-KIB, MIB, BLOCK = 1 << 10, 1 << 20, 512
+BLOCK = 512
 COMMAND, CHUNK = 128 * KIB, 4 * MIB
 CALL_LIMIT_S = 600
 

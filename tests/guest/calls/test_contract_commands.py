@@ -6,7 +6,7 @@ import json
 import pytest
 from disks import Programs, setting
 
-from chario_lab.guest.devices import bdf, bind, command_counts, unbind
+from chario_lab.guest.devices import bdf, bind, command_counts, find_block, unbind
 from chario_lab.guest.session import Guest
 
 pytestmark = [pytest.mark.area("kernel/front/char", "kernel/disk/")]
@@ -27,9 +27,7 @@ def smart_counts(guest: Guest, drive: int) -> tuple[int, int]:
     """Host Read Commands and Host Write Commands, asked through the stock driver."""
     address = bdf(guest, drive)
     bind(guest, address, "nvme")
-    name = guest.must(f"ls /sys/bus/pci/devices/{address}/nvme")
-    guest.must(f"for i in $(seq 100); do [ -b /dev/{name}n1 ] && exit; sleep 0.1; done; exit 1")
-    log = json.loads(guest.must(["nvme", "smart-log", f"/dev/{name}", "-o", "json"]))
+    log = json.loads(guest.must(["nvme", "smart-log", find_block(guest, address), "-o", "json"]))
     unbind(guest, address)
     return int(log["host_read_commands"]), int(log["host_write_commands"])
 

@@ -6,9 +6,7 @@ from disks import MIB, Programs, attributes, calls
 
 from chario_lab.guest.session import Guest
 
-pytestmark = [
-    pytest.mark.area("kernel/front/", "kernel/disk/", "kernel/memory/"),
-]  # fmt: skip
+pytestmark = [pytest.mark.area("kernel/front/", "kernel/disk/", "kernel/memory/")]
 
 INFO, STATS, GET_FILE, SET_FILE = (0xC400 + place for place in range(4))
 SIZES = {INFO: 232, STATS: 152, GET_FILE: 24, SET_FILE: 24}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from disks import calls
+from disks import NODE, calls
 from entries import FLUSH, READ, WRITE, Submissions
 from power_cuts import LOG_FLUSH, SECTOR, read_log
 from traces import trace
@@ -16,7 +16,6 @@ from chario_lab.guest.spec import Namespace, NullCo, Nvme, WriteLog, node_name, 
 
 pytestmark = [pytest.mark.area("kernel/front/char", "kernel/disk/")]
 
-NODE = "/dev/chardisk0"
 DEPTH = 32
 
 

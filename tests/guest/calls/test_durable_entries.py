@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 from block_side import PRELUDE
-from disks import MIB, Programs, calls
+from disks import HIDDEN, MIB, Programs, calls
 from entries import FLUSH, READ, WRITE, Entry, Submissions
 from rig import Rig
 from shared_guest import FileGuest, Setup
@@ -31,8 +31,6 @@ HIPRI, DSYNC, SYNC = 1, 2, 4
 # One command; several; several rounds of as many as are in flight at a time.
 SIZES = (2 * PAGE, 3 * COMMAND_BYTES, 8 * MIB)
 BYTES = 2 * MIB
-# Memory that Linux does not use, for the window.
-HIDDEN = 0x3000_0000
 KINDS = {
     "registered": [f"heap 0 {BYTES}", "register 0"],
     "pool": [f"pool 0 {BYTES}"],

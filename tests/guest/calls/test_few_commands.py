@@ -4,26 +4,22 @@
 Commands are held at the drive, so that nothing here depends on who is faster.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EAGAIN, ETIMEDOUT
 
 import pytest
 from disks import folder, setting
-from rig import CALL_LIMIT_S, Rig, results
+from python_calls import printed, run_script, start_script
+from rig import Rig, results
 from shared_guest import Setup
-from test_any_size import PRELUDE, PYTHON
 from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme
 
-pytestmark = [
-    pytest.mark.area("kernel/front/", "kernel/queue/edge"),
-    pytest.mark.cpus(2),
-]  # fmt: skip
+pytestmark = [pytest.mark.area("kernel/front/", "kernel/queue/edge"), pytest.mark.cpus(2)]
 
 FEW, MORE = 0, 1
 BLOCK, FAR = 4096, 1 << 20
@@ -69,11 +65,6 @@ def held(rig: Rig, disk: str, *kinds: str, drive: int = FEW) -> Iterator[None]:
     assert [results(job.wait())[0][1] for job in jobs] == [BLOCK] * len(jobs)
 
 
-def run(rig: Rig, disk: str, script: str) -> Job:
-    """Begin a script of Python."""
-    return rig.guest.start([*PYTHON, PRELUDE + script, disk], timeout_s=CALL_LIMIT_S)
-
-
 def test_a_call_that_gets_no_command_ends_at_its_deadline(rig: Rig, disk: str) -> None:
     """All are with the drive; when they are back, the same call has one."""
     with held(rig, disk, READ, WRITE):
@@ -107,7 +98,7 @@ def read(*lengths):
 def test_empty_elements_take_no_command(rig: Rig, disk: str) -> None:
     """An asynchronous call that must not wait needs as many commands as it has elements with memory."""
     script = AIO + "print(json.dumps([read(4096, *[0] * 99), read(*[4096] * 3)]))"
-    assert json.loads(run(rig, disk, script).wait().check().stdout) == [4096, -EAGAIN]
+    assert run_script(rig.guest, disk, script) == [4096, -EAGAIN]
 
 
 PART = f"""
@@ -131,7 +122,7 @@ LATE = PART + "options(300); print(json.dumps(outcome()))"
 def expect_part(rig: Rig, disk: str) -> None:
     """A part of a block is written, and nothing else of it."""
     script = PART + "got = outcome(); print(json.dumps([got, read(strict, 4096, FAR).count(b'p' * 100)]))"
-    assert json.loads(run(rig, disk, script).wait().check().stdout) == [0, 1]
+    assert run_script(rig.guest, disk, script) == [0, 1]
 
 
 @pytest.mark.parametrize("kinds", [(READ, WRITE), (READ,)], ids=["none-free", "one-free"])
@@ -139,7 +130,7 @@ def test_a_part_of_a_block_needs_two_commands(rig: Rig, disk: str, kinds: tuple[
     """Its writer is told at the deadline and nothing is written; one command alone is left to others meanwhile."""
     rig.calls(disk, f"fill,3,0,{BLOCK}", f"write,{FAR},{BLOCK}")
     with held(rig, disk, *kinds):
-        assert json.loads(run(rig, disk, LATE).wait().check().stdout) == "ETIMEDOUT"
+        assert run_script(rig.guest, disk, LATE) == "ETIMEDOUT"
         if kinds == (READ,):
             calls = rig.calls(disk, f"read,{FAR},{BLOCK}", f"match,3,0,{BLOCK}")
             assert calls[:2] == [("read", BLOCK), ("match", 1)]
@@ -149,18 +140,18 @@ def test_a_part_of_a_block_needs_two_commands(rig: Rig, disk: str, kinds: tuple[
 def test_a_part_of_a_block_waits_for_two_commands(rig: Rig, disk: str) -> None:
     """With one free it waits, and goes on when the other comes back."""
     with held(rig, disk, READ):
-        job = run(rig, disk, PART + "open('/run/begun', 'w').close(); print(json.dumps(outcome()))")
+        job = start_script(rig.guest, disk, PART + "open('/run/begun', 'w').close(); print(json.dumps(outcome()))")
         rig.wait_file("/run/begun")
         # Others have the command that is free.
         assert rig.calls(disk, "deadline,60000", "read,0,4096")[1][1] == 4096
-    assert json.loads(job.wait().check().stdout) == 0
+    assert printed(job) == 0
 
 
 def test_a_part_of_a_block_waits_for_a_write_of_it(rig: Rig) -> None:
     """A write of the block is with the drive: who changes a part is told at the deadline, and leaves nothing behind."""
     disk = rig.disk(MORE)
     with held(rig, disk, WRITE, drive=MORE):
-        assert json.loads(run(rig, disk, LATE).wait().check().stdout) == "ETIMEDOUT"
+        assert run_script(rig.guest, disk, LATE) == "ETIMEDOUT"
         assert rig.counters(disk)["write_commands"] == 1
     expect_part(rig, disk)
     rig.unbind(MORE)
@@ -170,13 +161,13 @@ def test_a_part_of_a_block_waits_for_another(rig: Rig) -> None:
     """One writer changes the block, and its read is held: the next one is told at its deadline, the first is done."""
     disk = rig.disk(MORE)
     faults.hold(rig.guest, MORE, event=READ)
-    first = run(rig, disk, PART + "print(json.dumps(outcome()))")
+    first = start_script(rig.guest, disk, PART + "print(json.dumps(outcome()))")
     wait_commands(rig, disk, READ, 1)
     try:
-        assert json.loads(run(rig, disk, LATE).wait().check().stdout) == "ETIMEDOUT"
+        assert run_script(rig.guest, disk, LATE) == "ETIMEDOUT"
     finally:
         faults.resume(rig.guest, MORE)
-    assert json.loads(first.wait().check().stdout) == 0
+    assert printed(first) == 0
     expect_part(rig, disk)
     rig.unbind(MORE)
 
@@ -198,17 +189,17 @@ def test_what_is_left_lying_does_not_wait_for_others(rig: Rig, disk: str) -> Non
     """Two files have gathered bytes, and a call of one hangs: those of the other are written after a second."""
     other = rig.disk(MORE)
     faults.hold(rig.guest, MORE, event=READ)
-    hangs = run(rig, other, LEFT_LYING.format(begin="os.pwritev(fd, [b'k'], 9, os.RWF_DSYNC)"))
+    hangs = start_script(rig.guest, other, LEFT_LYING.format(begin="os.pwritev(fd, [b'k'], 9, os.RWF_DSYNC)"))
     wait_commands(rig, other, READ, 1)
     try:
-        lies = run(rig, disk, LEFT_LYING.format(begin=""))
+        lies = start_script(rig.guest, disk, LEFT_LYING.format(begin=""))
         wait_commands(rig, disk, WRITE, 1)
         assert rig.counters(other)["write_commands"] == 0
     finally:
         faults.resume(rig.guest, MORE)
     wait_commands(rig, other, WRITE, 1)
     rig.touch("/run/seen")
-    assert [json.loads(job.wait().check().stdout) for job in (hangs, lies)] == ["seen", "seen"]
+    assert [printed(job) for job in (hangs, lies)] == ["seen", "seen"]
     rig.unbind(MORE)
 
 
@@ -291,10 +282,10 @@ def test_a_buffer_that_is_destroyed_under_a_call(rig: Rig, disk: str) -> None:
     """A call of several chunks ends where its buffer was when it went: what has been transferred counts."""
     with setting(rig.guest, disk, "command_bytes", BLOCK), setting(rig.guest, disk, "chunk_bytes", 2 * BLOCK):
         faults.hold(rig.guest, FEW, event=READ)
-        job = run(rig, disk, DESTROYED)
+        job = start_script(rig.guest, disk, DESTROYED)
         wait_commands(rig, disk, READ, 2)
         rig.touch("/run/held")
         rig.wait_file("/run/destroying")
         until(lambda: "buffer_destroy" in rig.guest.run(WHERE).stdout, "it is not being destroyed")
         faults.resume(rig.guest, FEW)
-        assert json.loads(job.wait().check().stdout) == 2 * BLOCK
+        assert printed(job) == 2 * BLOCK

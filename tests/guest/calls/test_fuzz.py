@@ -12,6 +12,7 @@ import random
 from collections import Counter
 
 import pytest
+from disks import HIDDEN
 from programs import compile_program
 from rig import Rig
 from shared_guest import Setup
@@ -26,13 +27,9 @@ COMMANDS = int(os.environ.get("FUZZ_COMMANDS", "12000")) // 2
 SEED = int(os.environ.get("FUZZ_SEED") or random.getrandbits(32))
 ROUND = 25_000
 ROUND_LIMIT_S = 1800
-HIDDEN = 0x3000_0000
 LOCKED_KIB = 8192
 INSIDE, PLAIN = range(2)
-DRIVES = (
-    Nvme("inside", (Namespace(64, 4096),), cmb_mib=16),
-    Nvme("plain", (Namespace(64, 512),)),
-)
+DRIVES = (Nvme("inside", (Namespace(64, 4096),), cmb_mib=16), Nvme("plain", (Namespace(64, 512),)))
 
 Kinds = dict[str, Counter[str]]
 
@@ -126,10 +123,7 @@ def still_works(rig: Rig, disks: list[str]) -> None:
 @pytest.mark.parametrize("who", ["user", "root"])
 def test_random_commands(rig: Rig, who: str) -> None:
     """Several processes at once, whatever they may open; root's may use windows, and lock no more than a user."""
-    become = {
-        "user": "setpriv --reuid=65534 --regid=65534 --clear-groups",
-        "root": "setpriv --bounding-set=-ipc_lock",
-    }
+    become = {"user": "setpriv --reuid=65534 --regid=65534 --clear-groups", "root": "setpriv --bounding-set=-ipc_lock"}
     disks = [*rig.disks(INSIDE), *rig.disks(PLAIN), "/dev/chardisk0"]
     rig.guest.must(f"chmod 666 {' '.join(disks)}")
     kinds = fuzz(rig, become[who], disks)

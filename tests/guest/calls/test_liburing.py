@@ -7,10 +7,7 @@ from disks import setting
 from chario_lab.guest.liburing import PROGRAMS, get_liburing_tests
 from chario_lab.guest.session import Guest
 
-pytestmark = [
-    pytest.mark.area("kernel/front/", "kernel/queue/edge"),
-    pytest.mark.cpus(2),
-]  # fmt: skip
+pytestmark = [pytest.mark.area("kernel/front/", "kernel/queue/edge"), pytest.mark.cpus(2)]
 
 # Its transfers begin and end anywhere, which is what any size is for.
 NEEDS_ANY_SIZE = "read-write"

@@ -8,12 +8,11 @@ from errno import EINVAL
 from pathlib import Path
 
 import pytest
-from disks import MIB, Programs, counters
+from disks import HIDDEN, HIDDEN_BYTES, MIB, NODE, Programs, counters
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_pieces import KINDS, moves_all_data
-from test_window import HIDDEN, HIDDEN_BYTES
 
 from chario_lab.guest.devices import load_module
 
@@ -22,7 +21,6 @@ pytestmark = [
     pytest.mark.cpus(2),
 ]  # fmt: skip
 
-NODE = "/dev/chardisk0"
 SIZE_MIB = 64
 # The largest command is of 128 KiB, which may touch so many pages.
 MOST = 33

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator
 
 import pytest
-from disks import MIB, Programs, attributes, calls, counters, grown
+from disks import MIB, NODE, Programs, attributes, calls, counters, grown
 from test_any_size import run
 from waiting import until
 
@@ -17,7 +17,6 @@ pytestmark = [
     pytest.mark.kernels("6.12-rt", "debug"), pytest.mark.cpus(2),
 ]  # fmt: skip
 
-NODE = "/dev/chardisk0"
 SIZE_MIB = 48
 SET_FILE, COMPLETION_POLL = 0xC403, 2
 RACES = 4000

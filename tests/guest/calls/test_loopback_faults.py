@@ -6,6 +6,7 @@ from errno import EIO, ENODEV, ETIMEDOUT
 from pathlib import Path
 
 import pytest
+from disks import MIB, NODE
 from rig import Rig, results, uring_results
 from shared_guest import FileGuest, Setup
 from waiting import until
@@ -18,9 +19,8 @@ pytestmark = [
 ]  # fmt: skip
 
 SETUP = Setup(drives=(), parameters=None)
-NODE = "/dev/chardisk0"
 PARAMETERS = "/sys/module/chario/parameters"
-BLOCK, KIB, MIB = 512, 1024, 1 << 20
+BLOCK = 512
 LATE, PATIENT = "deadline,50", "deadline,200000"
 FAILED, STUCK, GONE = 1, 2, 3
 # All commands of such callers go to one queue.

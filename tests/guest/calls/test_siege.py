@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from disks import HIDDEN
 from programs import compile_program
 from rig import Rig
 from shared_guest import Setup
@@ -36,7 +37,6 @@ FEW, FEW_DEBUG = 20, 2
 SEED = int(os.environ.get("SIEGE_SEED") or random.getrandbits(32))
 LIMIT_S = 20 * SECONDS + 1800
 ADMIN_TIMEOUT_MS = 60_000
-HIDDEN = 0x3000_0000
 DRIVES = (
     Nvme("inside", (Namespace(64, 4096, backing=Throttle()),), cmb_mib=16),
     Nvme("plain", (Namespace(64, 512, backing=Throttle()),)),

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from disks import MIB, Programs
+from disks import KIB, MIB, Programs
+from programs import TOP
 from rig import PATIENCE, Rig, results
 from shared_guest import Setup
 from test_contract_trace import OF_A_LARGE_READ, STAGES
@@ -21,7 +22,6 @@ from chario_lab.programs import build_chario
 
 pytestmark = [pytest.mark.area("kernel/timeline/", "kernel/front/timeline", "lib/src/timeline/", "cli/timeline")]
 
-TOP = Path(__file__).resolve().parents[3]
 DRIVES = (
     Nvme("kept", (Namespace(64),)),
     Nvme("pulled", (Namespace(64),)),
@@ -29,7 +29,6 @@ DRIVES = (
 )
 KEPT, PULLED, STALLS = range(3)
 NO_REQUEST = 0xFFFFFFFF
-KIB = 1 << 10
 LIMIT_S = 600
 # Each queue has a ring of its own.
 MANY_QUEUES = "private_queues=16"
@@ -163,7 +162,6 @@ def test_a_drive_is_pulled_while_it_is_recorded(rig: Rig, guest_program: Program
     assert rig.release(rig.address(PULLED)) == ""
     answers = answers_of(rig, path)
     assert any("result=-19" in line for line in answers if line.startswith("finish"))
-    rig.guest.must("rm /run/begun")
     rig.wait_unpinned()
 
 

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Two controllers of one drive show the same namespace, each as a disk of its own."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import ENODEV
 
 import pytest
-from rig import CALL_LIMIT_S, Rig
+from python_calls import run_script, start_script
+from rig import Rig
 from shared_guest import Setup
-from test_any_size import PRELUDE, PYTHON
 from test_replay import PART
 from waiting import until
 
 from chario_lab.guest import faults
-from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, Throttle
 
 pytestmark = [
@@ -51,11 +49,6 @@ def twins(rig: Rig) -> Iterator[tuple[str, str]]:
         yield both
 
 
-def start(rig: Rig, disk: str, **values: object) -> Job:
-    """A process that writes."""
-    return rig.guest.start([*PYTHON, PRELUDE + WRITER.format(**values), disk], timeout_s=CALL_LIMIT_S)
-
-
 def test_they_can_be_told_apart(rig: Rig, twins: tuple[str, str]) -> None:
     """They have one name in the world, and the log says of the second that it is the same."""
     names = [rig.show(disk, "wwid") for disk in twins]
@@ -72,9 +65,9 @@ def test_a_block_that_the_other_changes_in_part(rig: Rig, twins: tuple[str, str]
     one, other = twins
     before = rig.counters(one)["write_commands"]
     faults.hold(rig.guest, FIRST, event="write_aio")
-    part = start(rig, one, any_size=True, data='b"part"', at=7)
+    part = start_script(rig.guest, one, WRITER.format(any_size=True, data='b"part"', at=7))
     until(lambda: rig.counters(one)["write_commands"] == before + 1, "the part is not written")
-    whole = start(rig, other, any_size=False, data=f'b"w" * {PAGE}', at=0)
+    whole = start_script(rig.guest, other, WRITER.format(any_size=False, data=f'b"w" * {PAGE}', at=0))
     until(lambda: rig.counters(other)["write_commands"] >= 1, "the whole block is not asked for")
     elsewhere = rig.call(other, f"write,{PAGE},{PAGE}")
     faults.resume(rig.guest, FIRST)
@@ -82,7 +75,7 @@ def test_a_block_that_the_other_changes_in_part(rig: Rig, twins: tuple[str, str]
     whole.wait().check()
     read = f"fd = disk(False)\nprint(json.dumps(read(fd, {PAGE}, 0).decode()))"
     assert elsewhere == PAGE
-    assert json.loads(rig.guest.must([*PYTHON, PRELUDE + read, one])) == "w" * PAGE
+    assert run_script(rig.guest, one, read) == "w" * PAGE
 
 
 def test_a_zoned_namespace(rig: Rig) -> None:
@@ -129,9 +122,9 @@ def test_one_is_taken_away_while_its_caller_waits_for_the_other(rig: Rig) -> Non
         faults.stall(rig.guest, SLOW, bytes_per_s=1)
         assert rig.call(one, f"read,{PAGE},{PAGE}") == PAGE
         before = rig.counters(one)["read_commands"]
-        first = rig.guest.start([*PYTHON, PRELUDE + PART, one], timeout_s=CALL_LIMIT_S)
+        first = start_script(rig.guest, one, PART)
         until(lambda: rig.counters(one)["read_commands"] == before + 1, "the block is not read")
-        second = rig.guest.start([*PYTHON, PRELUDE + PART, other], timeout_s=CALL_LIMIT_S)
+        second = start_script(rig.guest, other, PART)
         stacks = "cat $(printf '/proc/%s/stack ' $(pidof python3))"
         until(lambda: "chario_edge_lock" in rig.guest.run(stacks).stdout, "nobody waits for the block")
         rig.unbind(PLACE)

@@ -5,8 +5,6 @@ The program and its library are what `meson install` gives, below /usr/local;
 modprobe finds the module; udev, LVM and MD are there, see tools.py.
 """
 
-import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -14,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import TOP
+from programs import TOP, run_here
 from shared_guest import GuestKeeper, is_fit
 from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.cache import locked
 from chario_lab.guest import leaks, tools
-from chario_lab.guest.devices import PCI, bdf, driver_of, nodes
-from chario_lab.guest.files import Files
+from chario_lab.guest.devices import PCI, bdf, driver_of, find_block, nodes, offer_module
 from chario_lab.guest.job import Job, Result
 from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest
@@ -32,16 +29,11 @@ from chario_lab.programs import build_chario
 RULES = TOP / "packaging/udev/60-chario.rules"
 UDEVD = "/lib/systemd/systemd-udevd"
 PARTITION = f"/usr/bin/python3 -S -E {TOP / 'tests/guest/kit/partition.py'}"
-MODPROBE = "/etc/modprobe.d/chario.conf"
 
 # Guests are slow and hosts are busy: nothing here is about speed.
 COMMAND_LIMIT_S = 300
 
 OK, FAILED, USAGE, KILLED = 0, 1, 2, 137
-
-# A namespace below its controller, and where its number is: in the folder itself, or one further up or down.
-BLOCK = re.compile(r"nvme\d+(c\d+)?n\d+")
-NSID = ("nsid", "device/nsid")
 
 
 class Machine:
@@ -82,21 +74,7 @@ class Machine:
 
     def block(self, drive: int, nsid: int = 1) -> str:
         """Block device of a namespace, which appears some time after the driver has the drive."""
-        until(lambda: bool(self._blocks(drive, nsid)), f"no block device of namespace {nsid} of drive {drive}")
-        return self._blocks(drive, nsid)[0]
-
-    def _blocks(self, drive: int, nsid: int) -> list[str]:
-        files, home = self.guest.files, f"{PCI}/devices/{self.address(drive)}/nvme"
-        folders = [f"{home}/{name}" for name in names_in(files, home)]
-        names = [
-            name
-            for folder in folders
-            for name in names_in(files, folder)
-            if BLOCK.fullmatch(name) and str(nsid) in (value_of(files, f"{folder}/{name}/{place}") for place in NSID)
-        ]
-        # With multipath nvme0c1n1 is the path, and nvme0n1 is what users see.
-        heads = [re.sub(r"^(nvme\d+)c\d+", r"\1", name) for name in names]
-        return [f"/dev/{name}" for name in heads if files.exists(f"/dev/{name}")]
+        return find_block(self.guest, self.address(drive), nsid)
 
     @contextmanager
     def held_open(self, path: str, write: bool = False) -> Iterator[str]:
@@ -104,12 +82,11 @@ class Machine:
         way = "<>" if write else "<"
         opens = f"exec 3{way}{path} && echo $$ >/run/held && exec sleep {SETTLE_LIMIT_S}"
         job = self.guest.start(opens, COMMAND_LIMIT_S)
-        until(lambda: bool(value_of(self.guest.files, "/run/held")), f"{path} was not opened")
+        until(lambda: self.guest.run("test -s /run/held").rc == 0, f"{path} was not opened")
         try:
             yield self.must("cat /run/held && rm /run/held")
         finally:
-            job.kill()
-            job.wait()
+            job.stop()
 
     def bring_home(self) -> None:
         """Linux's driver has all drives, whatever a test has left."""
@@ -121,22 +98,6 @@ class Machine:
             if not self.driver(drive):
                 self.must(f"echo {address} >{PCI}/drivers_probe")
             assert self.driver(drive) == "nvme"
-
-
-def names_in(files: Files, folder: str) -> list[str]:
-    """What is in a folder; nothing where there is none."""
-    try:
-        return files.list(folder)
-    except OSError:
-        return []
-
-
-def value_of(files: Files, path: str) -> str:
-    """What a file says; nothing where there is none, or none any more."""
-    try:
-        return files.value(path)
-    except OSError:
-        return ""
 
 
 class MachineKeeper(GuestKeeper):
@@ -217,7 +178,7 @@ def set_up(guest: Guest, module: Path) -> None:
     guest.must(installing(install_into_cache()), COMMAND_LIMIT_S)
     guest.must(f"mkdir -p /lib/udev/rules.d && cp {guest.push(RULES)} /lib/udev/rules.d/")
     guest.must("getent group chardisk || echo chardisk:x:987: >>/etc/group")
-    make_known(guest, module)
+    offer_module(guest, module)
     start_udev(guest)
     guest.must("modprobe nvme && udevadm settle", SETTLE_LIMIT_S)
 
@@ -237,13 +198,6 @@ def start_udev(guest: Guest) -> None:
     guest.must(f"{UDEVD} --daemon && udevadm control --ping")
 
 
-def make_known(guest: Guest, module: Path) -> None:
-    """Let modprobe find the module, as after `make install` and depmod."""
-    # $CMDLINE_OPTS is modprobe's own.
-    line = f"install chario insmod {guest.push(module)} $CMDLINE_OPTS"
-    guest.must(f"mkdir -p {Path(MODPROBE).parent} && echo '{line}' >{MODPROBE}")
-
-
 @cache
 def install_into_cache() -> Path:
     """A folder with the program, the library and all else that is installed with them; made once a session."""
@@ -253,6 +207,5 @@ def install_into_cache() -> Path:
                "--destdir", str(stage)]  # fmt: skip
     # Guests of tests that run side by side copy from it: what is there stays as it is.
     with locked(stage, "the installed program"):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"meson install does not work:\n{done.stdout}{done.stderr}"
+        run_here(*command)
     return stage

@@ -9,7 +9,11 @@ from chario_lab.guest.session import Guest
 
 Programs = Callable[[str], Path]
 
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
+# The first disk of a guest.
+NODE = "/dev/chardisk0"
+# Memory that Linux leaves alone where it is told to by memmap=, for windows.
+HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
 
 
 def folder(node: str) -> str:

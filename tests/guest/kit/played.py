@@ -24,11 +24,14 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from rig import Rig
+from shared_guest import Setup
 from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import bar_address
+from chario_lab.guest.spec import RegisterFile
 
+REGISTERS = 0  # the drive of a set_up()
 PAGE, LOG_BYTES = 4096, 512
 # Registers, section 3.1.3, and the doorbells behind them.
 CC, CSTS, AQA, ASQ, ACQ, DOORBELLS = 0x14, 0x1C, 0x24, 0x28, 0x30, 0x1000
@@ -41,7 +44,7 @@ HEALTH_LOG, CHANGED_NAMESPACES = 2, 4
 NAMESPACE_EVENTS = 1 << 8  # Optional Asynchronous Events Supported, and what SET_FEATURES asks for
 PAIRS = 8
 # Status codes, section 3.3.3.2.
-OK, INVALID_FIELD, INVALID_NAMESPACE, INVALID_SIZE = 0x000, 0x002, 0x00B, 0x102
+OK, INVALID_FIELD, INVALID_NAMESPACE, INVALID_SIZE, UNRECOVERED_READ = 0x000, 0x002, 0x00B, 0x102, 0x281
 FORMAT_IN_PROGRESS = 0x084
 ENTRY_BYTES, COMPLETION_BYTES = 64, 16
 ENTRY = struct.Struct("<BxHI16xQ8xIII12x")
@@ -414,6 +417,11 @@ class Played:
             pages[kind] = told.ljust(PAGE, b"\0")
         self._memory.write(command.prp1, pages[kind] if kind in pages else self.namespaces[command.nsid])
         return OK
+
+
+def set_up(private_queues: int) -> Setup:
+    """The guest of a file whose only drive is played."""
+    return Setup(drives=(RegisterFile(),), parameters=f"private_queues={private_queues}", qtest=True)
 
 
 @contextmanager

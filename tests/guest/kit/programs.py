@@ -9,21 +9,31 @@ from functools import cache
 from pathlib import Path
 
 from chario_lab.cache import cache_dir
+from chario_lab.programs import WARNINGS
 
 TOP = Path(__file__).resolve().parents[3]
+BUILD = Path(os.environ.get("CHARIO_BUILD", TOP / "build"))
 SOURCES = Path(__file__).resolve().parents[1] / "src"
-CFLAGS = (
-    "-std=gnu11", "-D_GNU_SOURCE=", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'kernel/uapi'}",
-)  # fmt: skip
+CFLAGS = ("-std=gnu11", "-D_GNU_SOURCE=", "-O2", "-g", *WARNINGS, "-pthread", f"-I{TOP / 'kernel/uapi'}")
 # Unused sections are dropped: they need libraries that Debian does not have for 32 bits.
 CFLAGS_32 = ("-m32", "-static", "-D_FILE_OFFSET_BITS=64", "-ffunction-sections", "-Wl,--gc-sections")
 LDLIBS = ("-luring", "-lisal", "-lmount")
+LIMIT_S = 900
+
+
+def run_here(*command: str | Path) -> str:
+    """Run a program on the host, which has to succeed; what it said."""
+    # Without root, /usr/sbin may not be searched.
+    environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, f"{command[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+    return done.stdout
 
 
 @cache
 def compiler() -> str:
     """The compiler's version."""
-    return subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout
+    return run_here("gcc", "--version")
 
 
 def compile_program(name: str, bits: int = 64) -> Path:
@@ -49,9 +59,6 @@ def compile_program(name: str, bits: int = 64) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Tests that run side by side may both be here: the name appears when the file is whole.
         part = target.with_suffix(f".{os.getpid()}")
-        command = ["gcc", *flags, str(source), *map(str, library), "-o", str(part)]
-        command += LDLIBS if bits == 64 else []
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{source.name} does not compile:\n{done.stderr}"
+        run_here("gcc", *flags, source, *library, "-o", part, *(LDLIBS if bits == 64 else ()))
         part.replace(target)
     return target

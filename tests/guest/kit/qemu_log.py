@@ -20,17 +20,24 @@ class QemuLog:
         self._guest = guest
         self._events = events
         self._log = guest.host.run_dir / "qemu.log"
-        self._read = self._log.stat().st_size
+        self._begin = self._read = self._log.stat().st_size
         self._switch("on")
+
+    def all(self) -> str:
+        """Whole lines that QEMU has written since the beginning."""
+        return self._lines(self._begin).decode(errors="replace")
 
     def news(self) -> str:
         """Whole lines that QEMU has written since the last call."""
+        lines = self._lines(self._read)
+        self._read += len(lines)
+        return lines.decode(errors="replace")
+
+    def _lines(self, since: int) -> bytes:
         with self._log.open("rb") as log:
-            log.seek(self._read)
+            log.seek(since)
             text = log.read()
-        text = text[: text.rfind(b"\n") + 1]
-        self._read += len(text)
-        return text.decode(errors="replace")
+        return text[: text.rfind(b"\n") + 1]
 
     def stop(self) -> None:
         """Have QEMU write no more such lines."""

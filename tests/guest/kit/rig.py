@@ -11,7 +11,7 @@ run, so that the scripts here leave to the shell what it can do itself.
 from collections.abc import Sequence
 from contextlib import suppress
 
-from disks import counters, folder
+from disks import KIB, counters, folder
 from programs import compile_program
 from waiting import SETTLE_LIMIT_S, until
 
@@ -24,6 +24,8 @@ from chario_lab.guest.session import Guest
 PATIENCE = "deadline_ms=200000"
 ADMIN_TIMEOUT_MS = 5000
 CALL_LIMIT_S = 240
+# What a script of buffers has answered, see Rig.play_buffers().
+ANSWERS = "/run/answers"
 # A user who may do nothing but what the node of a disk lets everybody do, see Rig.open_to_all().
 NOBODY = ("setpriv", "--reuid=65534", "--clear-groups")
 
@@ -97,6 +99,19 @@ class Rig:
         """Surprise removal of a drive."""
         pull(self.guest, drive)
 
+    def stall(self, drive: int, disk: str, bytes_per_s: int = 1024) -> None:
+        """Have a drive answer no more; what passes is the first request, which is made here."""
+        faults.stall(self.guest, drive, bytes_per_s=bytes_per_s)
+        assert self.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
+
+    def stalled(self, drive: int, age_ms: int | None = None) -> str:
+        """Bind a drive afresh and have it answer no more; its disk, which is recovered when requests have this age."""
+        disk = self.disk(drive)
+        if age_ms is not None:
+            self.set(disk, "recovery_age_ms", age_ms)
+        self.stall(drive, disk)
+        return disk
+
     def open_to_all(self, disk: str) -> str:
         """Let everybody read and write a disk; it."""
         self.guest.must(f"chmod 666 {disk}")
@@ -128,6 +143,19 @@ class Rig:
     def start_buffers(self, disk: str, *lines: str, user: Sequence[str] = ()) -> Job:
         """Begin a script of buffers and transfers on a disk, see src/buffers.c."""
         return self.guest.start([*user, self.buffers, disk], CALL_LIMIT_S, stdin="\n".join(lines) + "\n")
+
+    def play_buffers(self, disk: str, *lines: str) -> Job:
+        """The same, with its answers in a file; it has come to its first `wait` when this returns."""
+        # The answers of an earlier script would be taken for those of this one.
+        self.guest.must(f"rm -f {ANSWERS}; cat >/run/script", stdin="\n".join(lines) + "\n")
+        job = self.guest.start(f"{self.buffers} {disk} </run/script >{ANSWERS}", 2 * CALL_LIMIT_S)
+        before = next(place for place, line in enumerate(lines) if line.startswith("wait "))
+        until(lambda: len(self.answers()) == before, "the script does not come to its wait")
+        return job
+
+    def answers(self) -> list[str]:
+        """What that script has answered so far."""
+        return self.guest.run(f"cat {ANSWERS}").stdout.split()
 
     # What the kernel shows
 

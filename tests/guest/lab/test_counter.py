@@ -15,6 +15,7 @@ from chario_lab.counting import layers
 from chario_lab.counting.build import build_tools
 from chario_lab.counting.series import Operation, Reader
 from chario_lab.counting.stats import instructions
+from chario_lab.guest.devices import block_device
 from chario_lab.guest.launch import Plugin, launch
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
@@ -74,8 +75,7 @@ def counting_guest(kernel: Kernel, cpus: int, drive: Nvme) -> Iterator[tuple[Gue
         map_path, out_path = Path(folder) / "map", Path(folder) / "counts"
         plugin = Plugin(build_tools().plugin, f"map={map_path},out={out_path}")
         with launch(GuestSpec(kernel=kernel.name, cpus=cpus, drives=(drive,)), plugin=plugin) as guest:
-            guest.must("modprobe nvme")
-            guest.must(f"for i in $(seq 300); do [ -b {BLOCK_NODE} ] && exit 0; sleep 0.1; done; exit 1", LOOP_LIMIT_S)
+            assert block_device(guest, 0) == BLOCK_NODE
             yield guest, map_path, Reader(out_path)
 
 

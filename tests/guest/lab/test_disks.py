@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Disks that are not NVMe, held against Linux's own drivers.
+"""Disks of each bus, held against Linux's own drivers.
 
 Experiments compare media on other buses: these disks must be what their
 specification says, and their faults the faults they claim to be.
@@ -11,30 +11,31 @@ import pytest
 from rig import Rig
 from shared_guest import Setup
 
-from chario_lab.guest import faults
+from chario_lab.guest import faults, spec
 from chario_lab.guest.devices import DriverMissing, block_device, command_counts
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import AhciDisk, Blkdebug, ErrorRule, NullCo, SdCard, Throttle, VirtioDisk, node_name
 
 pytestmark = [pytest.mark.area("lab/"), pytest.mark.kernels("6.12", "6.12-rt")]
 
 BLOCK = 4096
 # The block of 4 KiB that has sector 16.
 BAD_BLOCK = 2
-FAILS = Blkdebug((ErrorRule("read", sector=16),))
-SLOW = Throttle(iops=100_000, latency_ms=2)
+FAILS = spec.Blkdebug((spec.ErrorRule("read", sector=16),))
+SLOW = spec.Throttle(iops=100_000, latency_ms=2)
 
 DRIVES = (
-    AhciDisk("ahci", 64),
-    VirtioDisk("virtio", 32, lba_bytes=4096, write_cache=False),
-    SdCard("card", 16),
-    AhciDisk("ahci-fails", 8, write_cache=False, backing=FAILS),
-    VirtioDisk("virtio-fails", 8, backing=FAILS),
-    AhciDisk("ahci-slow", 8, backing=SLOW),
-    VirtioDisk("virtio-slow", 8, backing=SLOW),
-    VirtioDisk("nothing", 8, backing=NullCo(100)),
+    spec.AhciDisk("ahci", 64),
+    spec.VirtioDisk("virtio", 32, lba_bytes=4096, write_cache=False),
+    spec.SdCard("card", 16),
+    spec.AhciDisk("ahci-fails", 8, write_cache=False, backing=FAILS),
+    spec.VirtioDisk("virtio-fails", 8, backing=FAILS),
+    spec.AhciDisk("ahci-slow", 8, backing=SLOW),
+    spec.VirtioDisk("virtio-slow", 8, backing=SLOW),
+    spec.VirtioDisk("nothing", 8, backing=spec.NullCo(100)),
+    spec.Nvme("nvme-fails", (spec.Namespace(8, backing=FAILS),)),
+    spec.Nvme("nvme-slow", (spec.Namespace(8, backing=SLOW),)),
 )
-AHCI, VIRTIO, CARD, AHCI_FAILS, VIRTIO_FAILS, AHCI_SLOW, VIRTIO_SLOW, NOTHING = range(len(DRIVES))
+AHCI, VIRTIO, CARD, AHCI_FAILS, VIRTIO_FAILS, AHCI_SLOW, VIRTIO_SLOW, NOTHING, NVME_FAILS, NVME_SLOW = range(10)
 
 SETUP = Setup(drives=DRIVES, parameters=None)
 
@@ -80,14 +81,14 @@ def on(*drives: int) -> pytest.MarkDecorator:
 @on(AHCI, VIRTIO, CARD, AHCI_FAILS)
 def test_a_disk_is_as_specified(disk: Disk) -> None:
     """Linux sees the size, the block size and the write cache of the specification."""
-    spec = DRIVES[disk.drive]
-    cache = "write back" if getattr(spec, "write_cache", False) else "write through"
-    assert int(disk.show("size")) * 512 == spec.size_mib << 20
-    assert int(disk.show("queue/logical_block_size")) == getattr(spec, "lba_bytes", 512)
+    wanted = DRIVES[disk.drive]
+    cache = "write back" if getattr(wanted, "write_cache", False) else "write through"
+    assert int(disk.show("size")) * 512 == wanted.size_mib << 20
+    assert int(disk.show("queue/logical_block_size")) == getattr(wanted, "lba_bytes", 512)
     assert disk.show("queue/write_cache") == cache
 
 
-@on(AHCI, VIRTIO, CARD, AHCI_SLOW, VIRTIO_SLOW)
+@on(AHCI, VIRTIO, CARD, AHCI_SLOW, VIRTIO_SLOW, NVME_SLOW)
 def test_data_comes_back(disk: Disk) -> None:
     """What was written is on the medium: neither the page cache has it, nor does a latency lose it."""
     disk.guest.must(f"dd if=/dev/urandom of=/run/data bs={BLOCK} count=64 && {disk.write('/run/data', 7, 64)}")
@@ -95,7 +96,7 @@ def test_data_comes_back(disk: Disk) -> None:
     disk.guest.must(f"dd if={disk.node} bs={64 * BLOCK} skip={7 * BLOCK}B count=1 iflag=direct | cmp - /run/data")
 
 
-@on(AHCI, VIRTIO, AHCI_SLOW, VIRTIO_SLOW)
+@on(AHCI, VIRTIO, AHCI_SLOW, VIRTIO_SLOW, NVME_SLOW)
 def test_commands_are_counted_outside_the_guest(disk: Disk) -> None:
     """QEMU's counts grow by one for each direct read and write, and for a flush where there is a cache."""
     before = disk.counts()
@@ -111,15 +112,15 @@ def test_a_card_has_no_counts(disk: Disk) -> None:
         disk.counts()
 
 
-@on(AHCI_FAILS, VIRTIO_FAILS)
+@on(AHCI_FAILS, VIRTIO_FAILS, NVME_FAILS)
 def test_a_bad_sector_fails_and_its_neighbour_does_not(disk: Disk) -> None:
     """An error of the medium is EIO in the guest."""
     result = disk.guest.run(disk.read(BAD_BLOCK))
     assert result.rc == 1 and "Input/output error" in result.stderr
-    disk.guest.must(disk.read(BAD_BLOCK + 1))
+    disk.guest.must(f"{disk.read(BAD_BLOCK - 1)} && {disk.read(BAD_BLOCK + 1)}")
 
 
-@on(AHCI_FAILS, VIRTIO_FAILS)
+@on(AHCI_FAILS, VIRTIO_FAILS, NVME_FAILS)
 def test_a_held_request_waits_until_it_is_let_go(disk: Disk) -> None:
     """One request can be kept in the disk."""
     faults.hold(disk.guest, disk.drive)
@@ -130,7 +131,7 @@ def test_a_held_request_waits_until_it_is_let_go(disk: Disk) -> None:
     job.wait().check()
 
 
-@on(AHCI_SLOW, VIRTIO_SLOW)
+@on(AHCI_SLOW, VIRTIO_SLOW, NVME_SLOW)
 def test_a_limit_changes_while_the_disk_is_in_use(disk: Disk) -> None:
     """A stalled disk keeps its second request; it is let go, and the other limit stays as it was."""
     faults.stall(disk.guest, disk.drive, bytes_per_s=2 * BLOCK)
@@ -139,7 +140,7 @@ def test_a_limit_changes_while_the_disk_is_in_use(disk: Disk) -> None:
     assert job.poll() is None
     faults.let_go(disk.guest, disk.drive)
     job.wait().check()
-    group = f"/objects/{node_name(disk.guest.place(disk.drive))}-limits"
+    group = f"/objects/{spec.node_name(disk.guest.place(disk.drive))}-limits"
     limits = disk.guest.qmp("qom-get", path=group, property="limits")
     assert (limits["bps-total"], limits["iops-total"]) == (0, SLOW.iops)
 

@@ -20,7 +20,7 @@ from waiting import until
 from chario_lab import kmsg
 from chario_lab.guest import faults, spec
 from chario_lab.guest.channel import Channel
-from chario_lab.guest.devices import PCI, bdf, bind, command_counts, driver_of, unbind, use_intx
+from chario_lab.guest.devices import PCI, bdf, bind, block_device, driver_of, unbind, use_intx
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.session import Guest, GuestDied, QemuCrashed
 
@@ -28,14 +28,12 @@ pytestmark = [pytest.mark.area("lab/"), pytest.mark.cpus(2), pytest.mark.stock]
 
 DRIVES = (
     spec.Nvme("plain", (spec.Namespace(64),)),
-    spec.Nvme("bad", (spec.Namespace(64, 512, backing=spec.Blkdebug((spec.ErrorRule("read", sector=16),))),)),
-    spec.Nvme("slow", (spec.Namespace(64, backing=spec.Throttle()),)),
     spec.RegisterFile(),
     spec.Nvme("pulled", (spec.Namespace(64),)),
     spec.Nvme("whole", (spec.Namespace(64, 4096, backing=spec.RawFile(whole_blocks=True)),)),
     spec.Nvme("torn", (spec.Namespace(64, 4096, backing=spec.Blkdebug()),)),
 )
-PLAIN, BAD, SLOW, REGISTERS, PULLED, WHOLE, TORN = range(7)
+PLAIN, REGISTERS, PULLED, WHOLE, TORN = range(5)
 PLANTED = "planted by a test"
 LINE_LIMIT_S = 60
 
@@ -58,16 +56,6 @@ def line(path: Path) -> Iterator[Channel]:
     channel = Channel(near)
     with closing(channel):
         yield channel
-
-
-def block_device(guest: Guest, drive: int) -> str:
-    """Block device node of the first namespace of a drive, once it is there; Linux numbers them as they come."""
-    return guest.must(
-        f"for i in $(seq 100); do cd /sys/bus/pci/devices/{bdf(guest, drive)}/nvme/nvme*/ 2>/dev/null && "
-        "for n in nvme*n*; do [ $(cat $n/nsid $n/device/nsid 2>/dev/null | head -n 1) = 1 ] || continue; "
-        "[ -b /dev/${n%%c*}${n##*c[0-9]} ] && echo /dev/${n%%c*}${n##*c[0-9]} && exit; done; "
-        "sleep 0.1; done; exit 1"
-    )
 
 
 def read_command(device: str, block: int = 0) -> str:
@@ -207,31 +195,6 @@ def test_an_allowed_line_passes(fresh_guest: Callable[..., Guest]) -> None:
     fresh_guest(module=False).must("echo '<4>WARNING: planted for the hook' >/dev/kmsg")
 
 
-def test_commands_are_counted_outside_the_guest(stock: Guest) -> None:
-    """QEMU's count of a drive's commands grows by one for one read."""
-    device = block_device(stock, PLAIN)
-    before = command_counts(stock, PLAIN)[0]
-    stock.must(read_command(device))
-    assert command_counts(stock, PLAIN)[0] == before + 1
-
-
-def test_a_bad_sector_fails_and_its_neighbour_does_not(stock: Guest) -> None:
-    """blkdebug's rule hits what it names: byte 8192 on, block 2 of 4 KiB."""
-    device = block_device(stock, BAD)
-    assert [stock.run(read_command(device, block)).rc for block in (1, 2, 3)] == [0, 1, 0]
-
-
-def test_a_held_request_waits_until_it_is_let_go(stock: Guest) -> None:
-    """One request can be kept in the drive."""
-    device = block_device(stock, BAD)
-    faults.hold(stock, BAD)
-    job = stock.start(read_command(device, 5))
-    time.sleep(2)
-    assert job.poll() is None
-    faults.resume(stock, BAD)
-    assert job.wait().rc == 0
-
-
 @pytest.mark.parametrize("drive", [WHOLE, TORN], ids=["whole", "torn"])
 def test_a_read_waits_for_the_write_of_its_block(stock: Guest, drive: int) -> None:
     """Where blocks are whole, and not elsewhere; the write has begun and is held, and a read of another block passes.
@@ -253,18 +216,6 @@ def test_a_read_waits_for_the_write_of_its_block(stock: Guest, drive: int) -> No
     faults.resume(stock, drive)
     for job in (write, read):
         job.wait().check()
-
-
-def test_a_stalled_drive_keeps_its_request(stock: Guest) -> None:
-    """With the rate cut down, the second request does not come back."""
-    device = block_device(stock, SLOW)
-    faults.stall(stock, SLOW)
-    stock.must(read_command(device, 1))
-    job = stock.start(read_command(device, 2))
-    time.sleep(1)
-    assert job.poll() is None
-    faults.let_go(stock, SLOW)
-    assert job.wait().rc == 0
 
 
 def test_interrupts_can_be_pinned_to_a_wire(stock: Guest) -> None:
@@ -331,7 +282,6 @@ def test_every_option_of_a_guest_boots(fresh_guest: Callable[..., Guest]) -> Non
         native_hotplug=True,
         interrupts="intx",
     )
-    guest.must("modprobe nvme")
     device = block_device(guest, 0)
     assert "MSI" not in guest.must("grep nvme0q0 /proc/interrupts")
     guest.must(f"dd if=/dev/zero of={device} bs=4k count=1 oflag=direct conv=fsync")

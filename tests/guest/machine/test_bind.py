@@ -5,8 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, MODPROBE, OK, PARTITION, USAGE, Machine, machine_keeper, make_known, plain_machine
+from bind_lab import FAILED, OK, PARTITION, USAGE, Machine, machine_keeper, plain_machine
 
+from chario_lab.guest.devices import MODPROBE, offer_module
 from chario_lab.guest.spec import Namespace, Nvme, root_port_bdf
 
 pytestmark = [pytest.mark.area("lib/src/machine/", "cli/cmd-bind", "cli/keep", "packaging/"), pytest.mark.stock]
@@ -220,7 +221,7 @@ def test_no_module(machine: Machine, module: Path) -> None:
     try:
         said = machine.chario("bind", address)
     finally:
-        make_known(machine.guest, module)
+        offer_module(machine.guest, module)
     assert (said.rc, said.stdout) == (FAILED, "")
     assert "the module chario cannot be loaded" in said.stderr and "sudo make install" in said.stderr
     assert machine.driver(PLAIN) == "nvme" and machine.override(PLAIN) == ""

@@ -133,8 +133,7 @@ def test_a_mount_that_only_others_see(machine: Machine) -> None:
         said = "is in exclusive use, perhaps mounted in another mount namespace"
         check_refused(machine, f"{name(block)} {said}")
     finally:
-        job.kill()
-        job.wait()
+        job.stop()
     check_free(machine)
 
 

@@ -43,7 +43,6 @@ def disk(rig: Rig) -> Iterator[str]:
 @contextmanager
 def waiting(rig: Rig, disk: str, way: str, size: int) -> Iterator[Job]:
     """Calls of one who may do nothing else, each of which waits for a page: more than there are commands."""
-    rig.remove(WAITING, GO)
     command = [rig.guest.push(compile_program("absent")), disk, way, str(COUNT), str(size), WAITING, GO]
     job = rig.guest.start([*NOBODY, *command], timeout_s=CALL_LIMIT_S)
     try:

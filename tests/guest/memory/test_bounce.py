@@ -1,29 +1,25 @@
 # SPDX-License-Identifier: MIT
 """Where a drive reaches main memory through bounce buffers only: who syncs, and what happens when these are full."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EIO
 
 import pytest
 from block_side import disable, enable, holds, noise
-from disks import MIB, Programs
-from programs import compile_program
+from disks import KIB, MIB, Programs
+from python_calls import run_script
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import Setup
-from test_any_size import PRELUDE, PYTHON
 from test_buffers import run
 from test_dmabuf import need
 from test_pool import POOL, STREAMING
-from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme
 
 pytestmark = [pytest.mark.area("kernel/memory/pool"), pytest.mark.kernels("6.12", "debug")]
 
 FOR_DEVICE, FOR_CPU = 1, 2
-KIB = 1 << 10
 # 4,096 slots of 2 KiB: a drive can have 8 MiB mapped.
 DRIVES = (Nvme("disk", (Namespace(64),)), Nvme("other", (Namespace(64),)))
 SETUP = Setup(drives=DRIVES, append="swiotlb=4096,force", alone=True)
@@ -59,23 +55,14 @@ def test_memory_that_has_to_be_synced(rig: Rig, guest_program: Programs) -> None
 @contextmanager
 def full(rig: Rig, disk: str, room: int = 0) -> Iterator[None]:
     """While the block lasts, buffers of a program have all there is, or all but some room."""
-    program = rig.guest.push(compile_program("buffers"))
     lines = [f"create {POOL} {STREAMING} 0 {size}" for size in SIZES]
-    lines += [f"destroy {1 if room else 0}", "wait /run/go"]
-    rig.guest.must("cat >/run/script", stdin="\n".join(lines) + "\n")
-    job = rig.guest.start(f"{program} {disk} </run/script >/run/answers", CALL_LIMIT_S)
-
-    def answers() -> list[str]:
-        return rig.guest.run("cat /run/answers").stdout.split()
-
-    until(lambda: len(answers()) == len(SIZES) + 1, "the buffers are not made")
+    job = rig.play_buffers(disk, *lines, f"destroy {1 if room else 0}", "wait /run/go")
     try:
-        assert answers()[-2:] == ["EIO", "0" if room else "ENOENT"]
+        assert rig.answers()[-2:] == ["EIO", "0" if room else "ENOENT"]
         yield
     finally:
         rig.touch("/run/go")
     job.wait().check()
-    rig.remove("/run/go", "/run/answers")
 
 
 def test_calls_that_find_them_full(rig: Rig) -> None:
@@ -116,12 +103,9 @@ memory = mmap.mmap(-1, {2 * ROOM})
 # No page is the neighbour of the one before: each is mapped by itself.
 for at in reversed(range(0, {2 * ROOM}, 4096)):
     memory[at] = 1
-def outcome(size):
-    try:
-        return os.preadv(fd, [memoryview(memory)[:size]], 0)
-    except OSError as error:
-        return errno.errorcode[error.errno]
-print(json.dumps([sorted({{outcome({2 * ROOM}) for _ in range(40)}}), outcome({ROOM // 2})]))
+def read_into(size):
+    return outcome(os.preadv, fd, [memoryview(memory)[:size]], 0)
+print(json.dumps([sorted({{read_into({2 * ROOM}) for _ in range(40)}}), read_into({ROOM // 2})]))
 """
 
 
@@ -129,8 +113,7 @@ def test_memory_that_fits_by_half_only(rig: Rig) -> None:
     """What has been mapped of a command is unmapped when the rest cannot be: it does not use up what there is."""
     disk = rig.disk(0)
     with full(rig, disk, ROOM):
-        script = [*PYTHON, PRELUDE + HALVES, disk]
-        assert json.loads(rig.guest.must(script, timeout_s=CALL_LIMIT_S)) == [["EIO"], ROOM // 2]
+        assert run_script(rig.guest, disk, HALVES) == [["EIO"], ROOM // 2]
 
 
 def test_imports_that_find_them_full(rig: Rig, guest_program: Programs) -> None:

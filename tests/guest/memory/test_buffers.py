@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 from disks import MIB, Programs, counters, grown, limited
+from waiting import until
 
 from chario_lab.guest import leaks
 from chario_lab.guest.session import Guest
@@ -167,8 +168,7 @@ def test_many_buffers_go_with_their_file(guest: Guest, guest_program: Programs, 
     """A program that ends gives back what it has not freed."""
     script = [line for i in range(16) for line in (f"heap {i} {MIB}", f"register {i}")]
     assert run(guest, guest_program, disk, [*script, "locked"])[-1] == str(16 * 1024)
-    pinned = "awk '/nr_foll_pin_acquired/{a=$2} /nr_foll_pin_released/{r=$2} END{print a-r}' /proc/vmstat"
-    guest.must(f"for i in $(seq 100); do test $({pinned}) = 0 && exit 0; sleep 0.1; done; exit 1")
+    until(lambda: leaks.pinned_pages(guest) == 0, "pages stay pinned")
 
 
 def test_a_source_that_is_filled_afterwards(guest: Guest, guest_program: Programs, disk: str) -> None:

@@ -8,9 +8,9 @@ from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_pool import SIZES, STREAMING, round_trip
 from traces import trace
-from waiting import until
 
 from chario_lab.guest.devices import bar_address
+from chario_lab.guest.job import Job
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 
@@ -91,15 +91,14 @@ def test_memory_that_may_be_synced(rig: Rig, guest_program: Programs) -> None:
     assert run(rig.guest, guest_program, rig.disk(INSIDE), script) == expect
 
 
-def test_a_descriptor_that_is_one_too_many(rig: Rig, guest_program: Programs) -> None:
+def test_a_descriptor_that_is_one_too_many(rig: Rig) -> None:
     """EMFILE, and the buffer is as before: freed, it leaves all of the drive's memory to the next."""
-    program = rig.guest.push(guest_program("buffers"))
     script = f"inside 0 {MIB}\nexport 0\nfree 0\ninside 0 {CMB_MIB * MIB}\n"
-    answers = rig.guest.must(f"ulimit -n 4; exec {program} {rig.disk(INSIDE)}", stdin=script).split()
+    answers = rig.guest.must(f"ulimit -n 4; exec {rig.buffers} {rig.disk(INSIDE)}", stdin=script).split()
     assert answers == ["0", "EMFILE", "0", "0"]
 
 
-def test_imports_and_memory_of_a_drive_count_as_locked(rig: Rig, guest_program: Programs) -> None:
+def test_imports_and_memory_of_a_drive_count_as_locked(rig: Rig) -> None:
     """An import counts as all that its dma-buf keeps, however short it is, each time that it is made; until it goes.
 
     Memory of a drive counts once, as long as a buffer or a dma-buf has it.
@@ -108,12 +107,12 @@ def test_imports_and_memory_of_a_drive_count_as_locked(rig: Rig, guest_program: 
               f"inside 2 {BLOCK}", "free 1", f"inside 2 {BLOCK}", "locked", "free 2", f"import 1 0 {MIB}",
               f"import 1 0 {MIB // 2}", "free 1", "free 0", "locked", "close 0", "locked"]  # fmt: skip
     expect = ["0", "0", "0", "1024", "ENOMEM", "ENOMEM", "0", "0", "516", "0", "EINVAL", "0", "0", "0", "512", "0", "0"]
-    disk, program = rig.disk(INSIDE), rig.guest.push(guest_program("buffers"))
-    assert limited(rig.guest, disk, f"{program} {disk} rdonly", "\n".join(script) + "\n") == expect
+    disk = rig.disk(INSIDE)
+    assert limited(rig.guest, disk, f"{rig.buffers} {disk} rdonly", "\n".join(script) + "\n") == expect
 
 
 @pytest.mark.parametrize("exporter", EXPORTERS)
-def test_imports_of_other_drivers_count_as_locked(rig: Rig, guest_program: Programs, exporter: str) -> None:
+def test_imports_of_other_drivers_count_as_locked(rig: Rig, exporter: str) -> None:
     """The same where the memory is main memory, which the import keeps when its descriptor has been closed."""
     need(rig.guest, exporter)
     node = EXPORTERS[exporter]
@@ -121,26 +120,18 @@ def test_imports_of_other_drivers_count_as_locked(rig: Rig, guest_program: Progr
     script = [f"{exporter} 0 {MIB}", f"import 0 0 {BLOCK}", "locked", "close 0", f"{exporter} 1 {BLOCK}",
               f"import 1 1 {BLOCK}", "free 0", f"import 1 1 {BLOCK}", "locked"]  # fmt: skip
     expect = ["0", "0", "1024", "0", "0", "ENOMEM", "0", "0", "4"]
-    disk, program = rig.disk(PLAIN), rig.guest.push(guest_program("buffers"))
-    assert limited(rig.guest, disk, f"{program} {disk} rdonly", "\n".join(script) + "\n") == expect
+    disk = rig.disk(PLAIN)
+    assert limited(rig.guest, disk, f"{rig.buffers} {disk} rdonly", "\n".join(script) + "\n") == expect
     rig.guest.must(f"chmod 600 {node}")
 
 
-def test_memory_of_a_drive_that_has_gone(rig: Rig, guest_program: Programs) -> None:
+def test_memory_of_a_drive_that_has_gone(rig: Rig) -> None:
     """Its dma-buf is there as long as somebody has it, but nobody can import it any more."""
     inside, plain = rig.disk(INSIDE), rig.disk(PLAIN)
-    rig.remove("/run/gone")
-    script = [f"inside 0 {MIB}", "export 0", f"other {plain}", f"import 1 0 {MIB}", "free 1", "wait /run/gone",
-              f"import 1 0 {MIB}"]  # fmt: skip
-    lines = "\n".join(script)
-    job = rig.guest.start(f"printf '%s' '{lines}' | {rig.guest.push(guest_program('buffers'))} {inside} >/run/answers")
-    until(lambda: len(rig.guest.run("cat /run/answers").stdout.split()) == 5, "it is not imported")
+    job = rig.play_buffers(inside, f"inside 0 {MIB}", "export 0", f"other {plain}", f"import 1 0 {MIB}", "free 1",
+                           "wait /run/gone", f"import 1 0 {MIB}")  # fmt: skip
     rig.unbind(INSIDE)
-    rig.touch("/run/gone")
-    job.wait().check()
-    answers = rig.guest.must("cat /run/answers").split()
-    assert answers == ["0", "0", "0", "0", "0", "0", "EOPNOTSUPP"]
-    rig.remove("/run/gone", "/run/answers")
+    assert ended(rig, job) == ["0", "0", "0", "0", "0", "0", "EOPNOTSUPP"]
 
 
 def test_from_drive_to_drive(rig: Rig, guest_program: Programs) -> None:
@@ -149,13 +140,13 @@ def test_from_drive_to_drive(rig: Rig, guest_program: Programs) -> None:
     Nothing is pinned meanwhile, and the bytes stand in the BAR of A.
     """
     inside, plain = rig.disk(INSIDE), rig.disk(PLAIN)
-    size, program = 2 * MIB, rig.guest.push(guest_program("buffers"))
+    size = 2 * MIB
     fill = [f"heap 0 {size}", "fill 0 9", f"pwrite 0 0 {size} 0"]
     assert run(rig.guest, guest_program, inside, fill)[-1] == str(size)
     script = [f"inside 1 {size}", f"read 1 0 {size} 0", "export 1", f"other {plain}", f"import 2 1 {size}", "close 1",
               f"write 2 0 {size} 0", f"read 2 0 {size} {8 * MIB}", f"write 2 0 {size} {16 * MIB}"]  # fmt: skip
     rig.guest.must("cat >/run/script", stdin="\n".join(script) + "\n")
-    rig.guest.must(f"echo '{program} {inside} </run/script >/run/answers' >/run/copy")
+    rig.guest.must(f"echo '{rig.buffers} {inside} </run/script >/run/answers' >/run/copy")
     # What a processor has counted is added up now and then, or now.
     pinned = "echo 1 >/proc/sys/vm/stat_refresh && grep nr_foll_pin_acquired /proc/vmstat"
     pins, before = rig.guest.must(pinned), counters(rig.guest, plain)
@@ -179,28 +170,11 @@ def script_of_two(plain: str, *after: str) -> list[str]:
             f"pool 4 {MIB}", "fill 4 8", f"write 2 0 {MIB} 0", "wait /run/gone", *after]  # fmt: skip
 
 
-def start(rig: Rig, programs: Programs, disk: str, script: list[str]) -> object:
-    """Begin a script; it has come to its wait when this returns."""
-    # The answers of an earlier script would be taken for those of this one.
-    rig.guest.must("rm -f /run/gone /run/answers; cat >/run/script", stdin="\n".join(script) + "\n")
-    job = rig.guest.start(f"{rig.guest.push(programs('buffers'))} {disk} </run/script >/run/answers", timeout_s=600)
-    until(lambda: len(answers(rig)) >= 9, "the script did not come to its wait")
-    return job
-
-
-def answers(rig: Rig) -> list[str]:
-    """What a script has answered so far."""
-    try:
-        return rig.guest.files.read("/run/answers").splitlines()
-    except FileNotFoundError:
-        return []
-
-
-def ended(rig: Rig, job: object) -> list[str]:
+def ended(rig: Rig, job: Job) -> list[str]:
     """Let a script go on, to its end."""
-    rig.guest.must("touch /run/gone")
-    job.wait()  # type: ignore[attr-defined]
-    return rig.guest.must("cat /run/answers").split()
+    rig.touch("/run/gone")
+    job.wait().check()
+    return rig.answers()
 
 
 def let_go(rig: Rig, drive: int) -> None:
@@ -214,13 +188,13 @@ EXPECT = ["0", "0", "0", "0", "0", "0", "0", "0", str(MIB), "0"]
 
 
 @pytest.mark.parametrize("pull", [False, True], ids=["unbound", "pulled"])
-def test_the_exporter_goes(rig: Rig, guest_program: Programs, pull: bool) -> None:
+def test_the_exporter_goes(rig: Rig, pull: bool) -> None:
     """It is let go although its memory is in use: the import has no bytes then, mappings stay what they were."""
     drive = PULLED_EXPORTER if pull else INSIDE
     exporter, plain = rig.disk(drive), rig.disk(PLAIN)
     after = [f"write 2 0 {BLOCK} 0", "free 2", f"match 3 7 0 {MIB} 0", f"read 3 0 {BLOCK} 0", f"write 4 0 {MIB} 0",
              "free 4", "free 1", "close 1", "free 3"]  # fmt: skip
-    job = start(rig, guest_program, exporter, script_of_two(plain, *after))
+    job = rig.play_buffers(exporter, *script_of_two(plain, *after))
     if pull:
         rig.pull(drive)
     let_go(rig, drive)
@@ -232,12 +206,12 @@ def test_the_exporter_goes(rig: Rig, guest_program: Programs, pull: bool) -> Non
 
 
 @pytest.mark.parametrize("pull", [False, True], ids=["unbound", "pulled"])
-def test_the_importer_goes(rig: Rig, guest_program: Programs, pull: bool) -> None:
+def test_the_importer_goes(rig: Rig, pull: bool) -> None:
     """It lets go of the other's memory, which stays the other's."""
     drive = PULLED_IMPORTER if pull else PLAIN
     exporter, plain = rig.disk(INSIDE), rig.disk(drive)
     after = [f"write 2 0 {BLOCK} 0", f"match 4 8 0 {MIB} 0", f"read 1 0 {MIB} 0", "free 2", "free 1", "free 4"]
-    job = start(rig, guest_program, exporter, script_of_two(plain, *after))
+    job = rig.play_buffers(exporter, *script_of_two(plain, *after))
     if pull:
         rig.pull(drive)
     let_go(rig, drive)

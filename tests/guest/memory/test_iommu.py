@@ -9,14 +9,14 @@ from collections import Counter
 import pytest
 import test_any_size
 import test_private_queue
-from disks import MIB, Programs
+from disks import HIDDEN, HIDDEN_BYTES, MIB, Programs
 from rig import Rig
 from shared_guest import FileGuest, Setup
 from test_buffers import BLOCK, run
 from test_dmabuf import CMB_MIB
 from test_hotpath import allocations
 from test_pool import PAGE, STREAMING, round_trip
-from test_window import HIDDEN, HIDDEN_BYTES, PHYSICAL, READ, WRITE
+from test_window import PHYSICAL, READ, WRITE
 from traces import TRACING, Event, trace
 
 from chario_lab.guest.devices import PCI, bar_address
@@ -109,9 +109,7 @@ def expect_balance(events: list[Event]) -> None:
     assert set(pages.values()) == {0}
 
 
-def traced(
-    rig: Rig, programs: Programs, drives: tuple[int, ...], script: list[str], beside: str = ":"
-) -> tuple[list[str], list[Event]]:
+def traced(rig: Rig, drives: tuple[int, ...], script: list[str], beside: str = ":") -> tuple[list[str], list[Event]]:
     """What a script for src/buffers.c answered, and all mappings, from binding the drives to letting them go.
 
     The disks are chardisk0, chardisk1 in the order of the drives.  A command of the shell runs `beside` the script.
@@ -119,11 +117,10 @@ def traced(
     for drive in range(len(DRIVES)):
         rig.release(rig.address(drive))
     addresses = [rig.address(drive) for drive in drives]
-    program = rig.guest.push(programs("buffers"))
     rig.guest.must("cat >/run/script", stdin="\n".join(script) + "\n")
     take = [f"echo chario >{PCI}/devices/{a}/driver_override && echo {a} >{PCI}/drivers_probe" for a in addresses]
     leave = [f"echo {a} >{PCI}/drivers/chario/unbind" for a in addresses]
-    job = [*take, f"{program} /dev/chardisk0 </run/script >/run/answers &", beside, "wait $!", *leave]
+    job = [*take, f"{rig.buffers} /dev/chardisk0 </run/script >/run/answers &", beside, "wait $!", *leave]
     rig.guest.must("cat >/run/job", stdin="\n".join(job) + "\n")
     events = trace(rig.guest, "sh -e /run/job", MAPPINGS, everybody=True)
     return rig.guest.must("cat /run/answers").split(), events
@@ -135,13 +132,13 @@ def targets(events: list[Event], start: int, size: int) -> list[Event]:
 
 
 @pytest.mark.parametrize("skew", [0, 4092])
-def test_ordinary_calls(rig: Rig, guest_program: Programs, skew: int) -> None:
+def test_ordinary_calls(rig: Rig, skew: int) -> None:
     """One block to 1 MiB, from and to memory that is aligned or not; nothing stays mapped."""
     script, expect = [f"heap 0 {MIB} {skew}", f"heap 1 {MIB} {skew}", "fill 0 5"], ["0", "0", "0"]
     for size in (512, BLOCK, COMMAND, COMMAND + 512, MIB):
         script += [f"pwrite 0 0 {size} {MIB}", "clear 1", f"pread 1 0 {size} {MIB}", f"match 1 5 0 {size} 0"]
         expect += [str(size), "0", str(size), "1"]
-    answers, events = traced(rig, guest_program, (PLAIN,), script)
+    answers, events = traced(rig, (PLAIN,), script)
     assert answers == expect
     expect_balance(events)
 
@@ -151,35 +148,35 @@ def test_ordinary_calls(rig: Rig, guest_program: Programs, skew: int) -> None:
              [f"pool 0 {2 * MIB} {STREAMING}"], [f"window 0 {HIDDEN} {2 * MIB}"]],
     ids=["registered", "misaligned", "pool", "streaming", "window"],
 )  # fmt: skip
-def test_buffers(rig: Rig, guest_program: Programs, make: list[str]) -> None:
+def test_buffers(rig: Rig, make: list[str]) -> None:
     """Slices of many sizes, both ways; who gives a buffer back, or ends, leaves nothing mapped."""
     script, expect = round_trip(SIZES)
     more = ["heap 1 8192", "register 1"]
-    answers, events = traced(rig, guest_program, (PLAIN,), [*make, *script, "free 0", *more])
+    answers, events = traced(rig, (PLAIN,), [*make, *script, "free 0", *more])
     assert answers == [*["0"] * len(make), *expect, "0", "0", "0"]
     expect_balance(events)
 
 
 @pytest.mark.usefixtures("stock")
-def test_what_is_given_back_is_unmapped(rig: Rig, guest_program: Programs) -> None:
+def test_what_is_given_back_is_unmapped(rig: Rig) -> None:
     """Not only when its program ends, and in one piece when it is one piece."""
     size = 2 * MIB
     script = [f"huge 0 {size}", "register 0", "free 0", "wait /run/gone"]
     seen = f"grep -q ' unmap: .* size={size} ' {TRACING}/trace"
     look = f"for i in $(seq 100); do {seen} && touch /run/seen && break || sleep 0.1; done; touch /run/gone"
-    answers, events = traced(rig, guest_program, (PLAIN,), script, look)
+    answers, events = traced(rig, (PLAIN,), script, look)
     assert answers == ["0"] * 4
     rig.guest.must("test -e /run/seen")
     assert [event.name for event in events if event.fields["size"] == str(size)] == ["map", "unmap"]
 
 
 @pytest.mark.usefixtures("stock")
-def test_a_transfer_that_names_a_physical_address(rig: Rig, guest_program: Programs) -> None:
+def test_a_transfer_that_names_a_physical_address(rig: Rig) -> None:
     """Its caller gives the address that the CPU knows, the drive the one that the IOMMU does."""
     script = [f"window 0 {HIDDEN} {MIB}", "fill 0 7", f"raw {WRITE} {PHYSICAL} 0 {HIDDEN + PAGE} 0 {MIB // 2}",
               "clear 0", f"raw {READ} {PHYSICAL} 0 {HIDDEN} 0 {MIB // 2}",
               f"match 0 7 0 {MIB // 2} {PAGE}"]  # fmt: skip
-    answers, events = traced(rig, guest_program, (PLAIN,), script)
+    answers, events = traced(rig, (PLAIN,), script)
     assert answers == ["0", "0", str(MIB // 2), "0", str(MIB // 2), "1"]
     expect_balance(events)
     (mapping,) = targets(events, HIDDEN, HIDDEN_BYTES)
@@ -188,21 +185,21 @@ def test_a_transfer_that_names_a_physical_address(rig: Rig, guest_program: Progr
 
 
 @pytest.mark.usefixtures("stock")
-def test_inside_a_drive(rig: Rig, guest_program: Programs) -> None:
+def test_inside_a_drive(rig: Rig) -> None:
     """A drive reaches its own memory with no IOMMU in between."""
     script = [f"inside 1 {MIB}", f"read 1 0 {MIB} 0", f"write 1 0 {MIB} {8 * MIB}"]
-    answers, events = traced(rig, guest_program, (INSIDE,), script)
+    answers, events = traced(rig, (INSIDE,), script)
     assert answers == ["0", str(MIB), str(MIB)]
     assert targets(events, bar_address(rig.guest, rig.address(INSIDE), 2), CMB_MIB * MIB) == []
     expect_balance(events)
 
 
-def test_its_own_memory_as_a_dma_buf(rig: Rig, guest_program: Programs) -> None:
+def test_its_own_memory_as_a_dma_buf(rig: Rig) -> None:
     """A drive that imports its own memory reaches it as it does without: the IOMMU knows nothing of it."""
     script = [f"heap 0 {MIB}", "fill 0 5", f"pwrite 0 0 {MIB} 0", f"inside 1 {MIB}", "export 1", f"import 2 1 {MIB}",
               f"read 2 0 {MIB} 0", f"write 2 0 {MIB} {8 * MIB}", "clear 0", f"pread 0 0 {MIB} {8 * MIB}",
               f"match 0 5 0 {MIB} 0", "free 2"]  # fmt: skip
-    answers, events = traced(rig, guest_program, (INSIDE,), script)
+    answers, events = traced(rig, (INSIDE,), script)
     assert answers == ["0", "0", str(MIB), "0", "0", "0", str(MIB), str(MIB), "0", str(MIB), "1", "0"]
     assert targets(events, bar_address(rig.guest, rig.address(INSIDE), 2), CMB_MIB * MIB) == []
     expect_balance(events)
@@ -213,7 +210,7 @@ def test_from_drive_to_drive(rig: Rig, guest_program: Programs) -> None:
     script = [f"heap 0 {MIB}", "fill 0 9", f"pwrite 0 0 {MIB} 0", f"inside 1 {MIB}", f"read 1 0 {MIB} 0", "export 1",
               "other /dev/chardisk1", f"import 2 1 {MIB}", f"write 2 0 {MIB} 0", f"read 2 0 {MIB} 0",
               "free 2"]  # fmt: skip
-    answers, events = traced(rig, guest_program, (INSIDE, PLAIN), script)
+    answers, events = traced(rig, (INSIDE, PLAIN), script)
     assert answers == ["0", "0", str(MIB), "0", str(MIB), "0", "0", "0", str(MIB), str(MIB), "0"]
     expect_balance(events)
     (mapping,) = targets(events, bar_address(rig.guest, rig.address(INSIDE), 2), CMB_MIB * MIB)

@@ -7,14 +7,13 @@ Without an IOMMU most memory has many pieces; behind one, see test_pieces_iommu.
 import pytest
 import test_buffers
 import test_large_commands
-from disks import MIB, Programs, counters, grown, setting
-from rig import CALL_LIMIT_S, Rig
+from disks import HIDDEN, HIDDEN_BYTES, MIB, Programs, counters, grown, setting
+from rig import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_dmabuf import CMB_MIB, EXPORTERS, need
 from test_large_commands import HALF, LARGEST
 from test_pool import SIZES, STREAMING, round_trip
-from test_window import HIDDEN, HIDDEN_BYTES
 from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme
@@ -116,13 +115,12 @@ def test_commands_and_doorbells(rig: Rig, guest_program: Programs) -> None:
     test_buffers.test_commands_and_doorbells(rig.guest, guest_program, rig.disk(PLAIN))
 
 
-def test_a_drive_that_goes_takes_no_buffer_along(rig: Rig, guest_program: Programs) -> None:
+def test_a_drive_that_goes_takes_no_buffer_along(rig: Rig) -> None:
     """Its buffers are unmapped once: when it is unbound, and not again when their file is closed."""
-    program, disk = rig.guest.push(guest_program("buffers")), rig.disk(PLAIN)
-    script = f"heap 0 {MIB}\nregister 0\nwrite 0 4 {MIB // 2} 0\nwait /run/gone\nwrite 0 0 {BLOCK} 0\nfree 0\n"
-    job = rig.guest.start([program, disk], CALL_LIMIT_S, stdin=script)
+    disk = rig.disk(PLAIN)
+    job = rig.start_buffers(disk, f"heap 0 {MIB}", "register 0", f"write 0 4 {MIB // 2} 0", "wait /run/gone",
+                            f"write 0 0 {BLOCK} 0", "free 0")  # fmt: skip
     until(lambda: counters(rig.guest, disk)["write_commands"] == 4, "nothing is written")
     rig.unbind(PLAIN)
     rig.touch("/run/gone")
     assert job.wait().check().stdout.split()[-3:] == ["0", "ENODEV", "0"]
-    rig.remove("/run/gone")

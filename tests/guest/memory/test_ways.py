@@ -2,7 +2,7 @@
 """Every kind of memory by every way of doing I/O: contents, and what the drive is told."""
 
 import pytest
-from disks import MIB, Programs, counters, grown
+from disks import HIDDEN, MIB, Programs, counters, grown
 from rig import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
@@ -35,8 +35,6 @@ KINDS = {
     "udmabuf": [f"udmabuf 0 {BYTES}", f"import 0 0 {BYTES}"],
     "window": [f"window 0 {{hidden}} {BYTES}"],
 }
-# Memory that Linux does not use, for the window.
-HIDDEN = 0x3000_0000
 SETUP = Setup(
     drives=(Nvme("ways", (Namespace(64, 4096),), cmb_mib=4),),
     parameters=f"windows={HIDDEN:#x}+16M peer_to_peer=1",

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from disks import MIB, Programs, limited
+from disks import HIDDEN, HIDDEN_BYTES, MIB, Programs, limited
 from rig import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_pool import PAGE, SIZES, STREAMING, round_trip
+from waiting import until
 
 from chario_lab.guest.devices import PCI, bar_address, bdf, bind, load_module, unbind
 from chario_lab.guest.session import Guest
@@ -18,7 +19,6 @@ from chario_lab.guest.spec import Namespace, Nvme, RegisterFile
 pytestmark = [pytest.mark.area("kernel/memory/window")]
 
 WINDOWS = "/sys/module/chario/parameters/windows"
-HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
 WINDOW, PHYSICAL, READ, WRITE = 3, 8, 0, 1
 
 
@@ -156,8 +156,7 @@ def test_a_window_in_use_stays_open(board: Board, guest_program: Programs) -> No
         assert "busy" in change(board, f"-{HIDDEN:#x}+16M")
         board.guest.must("touch /run/let-go")
         job.wait()
-        close = f"echo -{HIDDEN:#x}+16M 2>/dev/null >{WINDOWS}"
-        board.guest.must(f"for i in $(seq 100); do {close} && exit; sleep 0.1; done; exit 1")
+        until(lambda: change(board, f"-{HIDDEN:#x}+16M") == "", "the window stays in use")
         assert open_windows(board) == []
         assert change(board, f"{HIDDEN:#x}+16M") == ""
         board.guest.must("rm /run/let-go")

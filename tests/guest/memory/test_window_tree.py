@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from disks import MIB, Programs
+from disks import HIDDEN, MIB, Programs
 from programs import SOURCES
 from shared_guest import FileGuest, Setup
 from test_buffers import BLOCK, run
@@ -20,7 +20,6 @@ from chario_lab.kernel import Kernel, build_module
 pytestmark = [pytest.mark.area("kernel/memory/window"), pytest.mark.kernels("debug"), pytest.mark.cpus(2)]
 
 # As in src/board/board.c.
-HIDDEN = 0x3000_0000
 FIRST, SECOND = (HIDDEN, 8 * MIB), (HIDDEN + 9 * MIB, MIB)
 RAM = (0x1000_0000, MIB)
 SETUP = Setup(drives=(Nvme("disk", (Namespace(64),)),), parameters=None, append=f"memmap=16M${HIDDEN:#x}")

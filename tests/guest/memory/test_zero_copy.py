@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 import pytest
-from disks import MIB, Programs
+from disks import HIDDEN, HIDDEN_BYTES, Programs
 from rig import Rig
 from shared_guest import Setup
 from test_dmabuf import EXPORTERS, need
@@ -18,7 +18,6 @@ pytestmark = [
     pytest.mark.kernels("6.12"),
 ]  # fmt: skip
 
-HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
 KINDS = ("heap", "inside", f"window {HIDDEN:#x}")
 MEMORIES = (*KINDS, *EXPORTERS)
 # Each recording has a disk of its own: what an earlier one has left there could not be told from it.

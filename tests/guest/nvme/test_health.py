@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from bind_lab import FAILED, OK, Machine, MachineKeeper, machine_keeper
+from qemu_log import QemuLog
 from waiting import until
 
 from chario_lab.guest import faults
@@ -40,7 +41,6 @@ def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
     """The machine, for one test; its drive is well, and Linux's driver has it."""
     machine = keeper.get(request)
     warn(machine, 0)
-    machine.guest.hmp("trace-event pci_nvme_get_log on")
     return machine
 
 
@@ -80,11 +80,6 @@ def health(machine: Machine, disk: str) -> dict[str, Any]:
 def shown(machine: Machine, disk: str) -> dict[str, str]:
     """What sysfs says."""
     return machine.guest.files.values(f"/sys/class/chario/{Path(disk).name}/health")
-
-
-def log_pages(machine: Machine) -> int:
-    """How often the drive has been asked for its health, as QEMU has traced it."""
-    return len(LOG_PAGES.findall((machine.guest.host.run_dir / "qemu.log").read_text()))
 
 
 def start_watch(machine: Machine, disk: str, lines: int) -> Job:
@@ -141,8 +136,7 @@ def test_an_event_is_told_to_all(machine: Machine) -> None:
     for name in machine.disks(DRIVE):
         event = f"DEVNAME={name}"
         until(lambda event=event: machine.guest.run(["grep", "-q", event, "/run/uevents"]).rc == 0, event)  # type: ignore[misc]
-    monitor.kill()
-    monitor.wait()
+    monitor.stop()
     told = machine.must("cat /run/uevents && rm /run/uevents").split("\n\n")
     told = [event for event in told if "ACTION=change" in event]
     assert len(told) == 2
@@ -196,14 +190,14 @@ def test_the_drive_is_not_flooded(machine: Machine) -> None:
     disk = bound(machine)
     file = f"/sys/class/chario/{Path(disk).name}/health/temperature_k"
     machine.must("sleep 1.1")
-    before = log_pages(machine)
+    log = QemuLog(machine.guest, ["pci_nvme_get_log"])
     # Clocks of the guest itself: how many full seconds this took is how often the drive may be asked.
     took = machine.must(
         f"read -r a _ </proc/uptime; for i in $(seq 300); do read -r t <{file}; done; "
         'read -r b _ </proc/uptime; echo "$a $b"'
     )
     begun, ended = (float(word) for word in took.split())
-    assert 1 <= log_pages(machine) - before <= int(ended - begun) + 2
+    assert 1 <= len(LOG_PAGES.findall(log.all())) <= int(ended - begun) + 2
 
 
 def test_too_hot_is_a_warning(machine: Machine) -> None:

@@ -22,6 +22,7 @@ from played import (
     NAMESPACE,
     NAMESPACE_EVENTS,
     OK,
+    REGISTERS,
     Command,
     Opcode,
     Played,
@@ -29,23 +30,22 @@ from played import (
     is_admin,
     namespace_page,
     played,
+    set_up,
     taken,
 )
 from rig import CALL_LIMIT_S, WAITS_TO_UNBIND, Rig, results, unbinding
-from shared_guest import Setup
-from test_replay import ADMIN_TIMEOUT_MS, FIRST_QUEUE, PAGE, PATIENT, REGISTERS, Kept
+from test_replay import ADMIN_TIMEOUT_MS, FIRST_QUEUE, PAGE, PATIENT, Kept
 from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, nodes
-from chario_lab.guest.spec import RegisterFile
 
 pytestmark = [
     pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/replay"),
     pytest.mark.kernels("debug"),
 ]
 
-SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
+SETUP = set_up(private_queues=0)
 EUI64, NGUID = b"ABCDEFGH", b"0123456789abcdef"
 ABORT_REQUESTED, INTERNAL_ERROR, INTERRUPTED, NOT_READY, DO_NOT_RETRY = 0x007, 0x006, 0x021, 0x082, 0x4000
 LONG_MS, ZONED = 30_000, 2

@@ -17,6 +17,7 @@ from played import (
     CONTROLLER_FIELDS,
     NAMESPACE_FIELDS,
     OK,
+    REGISTERS,
     Command,
     Completion,
     Fields,
@@ -25,20 +26,18 @@ from played import (
     health_page,
     namespace_page,
     played,
+    set_up,
     taken,
     well,
 )
 from rig import Rig
-from shared_guest import Setup
 from waiting import until
 
 from chario_lab.guest.job import CommandFailed
-from chario_lab.guest.spec import RegisterFile
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.slow]
 
-REGISTERS = 0
-SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)
+SETUP = set_up(private_queues=1)
 LIES = int(os.environ.get("LIES") or 10_000)
 SEED = int(os.environ.get("FUZZ_SEED") or random.getrandbits(32))
 # With each command: fewer than the queue has entries, or the drive would wait for itself.

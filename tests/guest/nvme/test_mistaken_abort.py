@@ -13,15 +13,14 @@ a completion is made to say that, in the guest's memory, while its processors st
 """
 
 import re
-import shlex
 import time
 from collections import Counter
 from errno import ETIMEDOUT
 
 import pytest
 from entries import FLUSH, READ, WRITE, Entry, Submissions
-from programs import compile_program
-from rig import CALL_LIMIT_S, Rig, results, uring_results
+from qemu_log import QemuLog
+from rig import Rig, results, uring_results
 from shared_guest import Setup
 from waiting import until
 
@@ -51,15 +50,12 @@ class SlowDisk:
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
         self.submissions = Submissions(rig.guest)
-        for name in TRACED:
-            rig.guest.hmp(f"trace-event {name} on")
-        self._log = rig.guest.host.run_dir / "qemu.log"
-        self._begin = self._log.stat().st_size
+        self._log = QemuLog(rig.guest, TRACED)
         self.node = rig.disk(0)
 
     def wait_sent(self, count: int = 1) -> None:
         """Return when the drive has had so many commands."""
-        until(lambda: len(SENT.findall(self._said())) >= count, "nothing was sent")
+        until(lambda: len(SENT.findall(self._log.all())) >= count, "nothing was sent")
 
     def answer(self, status: int) -> None:
         """Have the drive end all that it has; the last completion gets another status."""
@@ -88,7 +84,7 @@ class SlowDisk:
         """Where the newest completion stands, when there is one for each command."""
         end = time.monotonic() + LIMIT_S
         while time.monotonic() < end:
-            said = self._said()
+            said = self._log.all()
             queues = ENDED.findall(said)
             if queues and len(queues) == len(SENT.findall(said)):
                 place, phase = self._place(said, queues)
@@ -104,11 +100,6 @@ class SlowDisk:
         turn, index = divmod(queues.count(queues[-1]) - 1, size)
         return address + index * ENTRY_BYTES, 0 if turn % 2 else PHASE
 
-    def _said(self) -> str:
-        with self._log.open(errors="replace") as log:
-            log.seek(self._begin)
-            return log.read()
-
 
 @pytest.fixture
 def slow(rig: Rig) -> SlowDisk:
@@ -116,19 +107,13 @@ def slow(rig: Rig) -> SlowDisk:
     return SlowDisk(rig)
 
 
-def transfer(slow: SlowDisk, line: str) -> Job:
-    """Begin a transfer of a buffer."""
-    program = slow.rig.guest.push(compile_program("buffers"))
-    lines = " ".join(map(shlex.quote, (f"heap 0 {PAGE}", "register 0", line)))
-    return slow.rig.guest.start(f"printf '%s\\n' {lines} | {program} {slow.node}", CALL_LIMIT_S)
-
-
 def start(slow: SlowDisk, way: str) -> Job:
     """Begin one call."""
     if way == "io_uring":
         return slow.rig.start_uring(slow.node, 1, PAGE)
     if way.startswith("transfer"):
-        return transfer(slow, f"write 0 0 {PAGE} 0 {FUA}" if "durable" in way else f"read 0 0 {PAGE} 0")
+        line = f"write 0 0 {PAGE} 0 {FUA}" if "durable" in way else f"read 0 0 {PAGE} 0"
+        return slow.rig.start_buffers(slow.node, f"heap 0 {PAGE}", "register 0", line)
     write = f"write,0,{PAGE}"
     # QEMU flushes nothing where nothing was written.
     steps = {"many": [f"read,0,{MIB}"], "polled": [f"hipri,0,{PAGE}"], "write": [write], "flush": [write, "sync"]}

@@ -11,6 +11,8 @@ from played import (
     INVALID_FIELD,
     NUMBER_OF_QUEUES,
     OK,
+    REGISTERS,
+    UNRECOVERED_READ,
     Command,
     Opcode,
     Status,
@@ -19,23 +21,17 @@ from played import (
     health_page,
     is_admin,
     played,
+    set_up,
     taken,
     well,
 )
 from rig import Rig, results, uring_results
-from shared_guest import Setup
 from waiting import until
 
-from chario_lab.guest.spec import RegisterFile
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/complete"), pytest.mark.slow]
 
-pytestmark = [
-    pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/complete"),
-    pytest.mark.slow,
-]
-
-REGISTERS = 0
-SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)
-READ, ABORT_REQUESTED, OUT_OF_RANGE, UNRECOVERED_READ = 0x02, 0x007, 0x080, 0x281
+SETUP = set_up(private_queues=1)
+READ, ABORT_REQUESTED, OUT_OF_RANGE = 0x02, 0x007, 0x080
 BLOCK_BYTES, COMMAND_BYTES, COMMANDS = 512, 128 << 10, 64
 RETRIES, PIN_APST, PIN_RETRY = 0x05, 1 << 0, 1 << 4
 SLOW_S = 0.4
@@ -208,8 +204,7 @@ def test_a_question_that_a_reset_cuts_off(rig: Rig) -> None:
         until(lambda: bool(drive.asked(Opcode.GET_LOG)), "nobody asks")
         second = rig.guest.start(show)
         until(lambda: len(rig.guest.run("pidof cat").stdout.split()) == 2, "nobody waits behind him")
-        assert second.kill()
-        assert second.wait().rc == -9
+        assert second.stop().rc == -9
         assert results(rig.start(disk, "deadline,200", "read,0,4096").wait())[1] == ("read", -ETIMEDOUT)
         ended = first.wait()
         assert ended.rc == 1 and "Resource temporarily unavailable" in ended.stderr

@@ -10,6 +10,7 @@ from played import (
     INVALID_SIZE,
     LIST,
     NAMESPACE_EVENTS,
+    REGISTERS,
     Opcode,
     Status,
     controller_page,
@@ -17,23 +18,21 @@ from played import (
     health_page,
     namespace_page,
     played,
+    set_up,
     taken,
 )
 from rig import Rig
-from shared_guest import Setup
 from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import CommandFailed
-from chario_lab.guest.spec import RegisterFile
 
 pytestmark = [
     pytest.mark.area("kernel/memory/dmabuf", "kernel/memory/cmb", "kernel/drive/", "kernel/back/nvme/"),
     pytest.mark.slow,
 ]  # fmt: skip
 
-REGISTERS = 0
-SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
+SETUP = set_up(private_queues=0)
 # Registers and bits of section 3.1.3 of the NVMe Base Specification 2.0.
 CAP_HIGH, COMMAND_SETS, CMBLOC, CMBSZ, CRTO = 0x04, 1 << 11, 0x38, 0x3C, 0x68
 PLAIN_HIGH, MEMORY_BUFFER, READY_TIMES = faults.PLAIN[CAP_HIGH], 1 << 25, 1 << 27

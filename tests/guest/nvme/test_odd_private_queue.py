@@ -10,20 +10,25 @@ from contextlib import contextmanager
 from errno import EAGAIN, ENOSPC, ETIMEDOUT
 
 import pytest
-from played import INVALID_FIELD, INVALID_SIZE, OK, Command, Opcode, ending_with, is_admin, taken, well
+from played import (
+    INVALID_FIELD,
+    INVALID_SIZE,
+    OK,
+    REGISTERS,
+    Command,
+    Opcode,
+    ending_with,
+    is_admin,
+    set_up,
+    taken,
+    well,
+)
 from rig import NOBODY, Rig, results
-from shared_guest import Setup
 from waiting import until
 
-from chario_lab.guest.spec import RegisterFile
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug"), pytest.mark.slow]
 
-pytestmark = [
-    pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug"),
-    pytest.mark.slow,
-]  # fmt: skip
-
-REGISTERS = 0
-SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)
+SETUP = set_up(private_queues=1)
 
 
 def has_queue(rig: Rig, disk: str) -> bool:

@@ -6,16 +6,15 @@ registers: QEMU has no counter of unsafe shutdowns that ever moves.
 """
 
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 from errno import ENODEV, ETIMEDOUT
 from pathlib import Path
 
 import pytest
 from block_side import enable, set_regions
-from disks import folder
-from programs import compile_program
-from rig import PATIENCE, pull, results, uring_results
+from disks import MIB, folder
+from programs import compile_program, run_here
+from rig import CALL_LIMIT_S, PATIENCE, pull, results, uring_results
 from shared_guest import GuestKeeper
 from waiting import until
 
@@ -34,8 +33,6 @@ pytestmark = [
     pytest.mark.kernels("6.12", "6.12-rt", "debug"), pytest.mark.slow,
 ]  # fmt: skip
 
-KIB, MIB = 1 << 10, 1 << 20
-CALL_LIMIT_S = 240
 DEPTH = 8
 SLEEPS = 5
 INFO = 6
@@ -264,12 +261,10 @@ def test_sleep_under_a_file_system(fresh_guest: Launcher, tmp_path: Path) -> Non
     busybox(guest, "$b umount /run/mnt")
     assert (attribute(guest, disk, "state"), attribute(guest, disk, "counters/resets")) == ("live", "0")
     assert attribute(guest, disk, "counters/errors") == attribute(guest, disk, "counters/timeouts") == "0"
-    guest.process.kill()
-    guest.process.wait()
+    guest.kill()
     partition = tmp_path / "partition.img"
     partition.write_bytes(image.read_bytes()[MIB : 40 * MIB])
-    done = subprocess.run(["/sbin/e2fsck", "-fn", partition], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_here("e2fsck", "-fn", partition)
 
 
 def test_deadlines_pass_during_sleep(sleeper: Guest) -> None:
@@ -342,7 +337,7 @@ def end_of(guest: Guest, mark: int, command: str) -> list[power.Event]:
     assert kmsg.forbidden_lines(guest.console()) == []
     events = power.controller_events(guest, mark)
     # What stands still cannot end by itself.
-    guest.process.kill()
+    guest.kill()
     return events
 
 

@@ -10,9 +10,10 @@ import re
 from errno import EINVAL, ENODEV, EOPNOTSUPP, ETIMEDOUT
 
 import pytest
+from python_calls import PYTHON
+from qemu_log import QemuLog
 from rig import Rig, results
 from shared_guest import FileGuest, Setup
-from test_any_size import PYTHON
 from waiting import until
 
 from chario_lab.guest import faults
@@ -63,8 +64,6 @@ def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Rig:
     rig = keeper.get(request)
     if not rig.guest.files.exists(LINUX_DRIVER):
         rig.guest.must("modprobe nvme")
-    for event in ("pci_nvme_setfeat", "pci_nvme_getfeat"):
-        rig.guest.hmp(f"trace-event {event} on")
     retries(rig, *BEFORE)
     return rig
 
@@ -85,20 +84,20 @@ def stock(rig: Rig) -> str:
     return f"/dev/{controller}"
 
 
-def trace(rig: Rig) -> str:
-    """What QEMU has traced so far."""
-    return (rig.guest.host.run_dir / "qemu.log").read_text()
+def watch(rig: Rig) -> QemuLog:
+    """What QEMU says of the drives' features from now on."""
+    return QemuLog(rig.guest, ("pci_nvme_setfeat", "pci_nvme_getfeat"))
 
 
-def retries_set(rig: Rig, since: int) -> list[tuple[int, int]]:
-    """Namespace and value of each change of the retry limit since a place in the trace."""
-    found = (tuple(int(word, 16) for word in words) for words in SET.findall(trace(rig)[since:]))
+def retries_set(log: QemuLog) -> list[tuple[int, int]]:
+    """Namespace and value of each change of the retry limit."""
+    found = (tuple(int(word, 16) for word in words) for words in SET.findall(log.all()))
     return [(nsid, value) for nsid, feature, value in found if feature == RETRY_FEATURE]
 
 
-def vectors_set(rig: Rig, since: int) -> list[int]:
+def vectors_set(log: QemuLog) -> list[int]:
     """The vectors whose coalescing was to be switched off."""
-    found = (tuple(int(word, 16) for word in words) for words in SET.findall(trace(rig)[since:]))
+    found = (tuple(int(word, 16) for word in words) for words in SET.findall(log.all()))
     return [value & 0xFFFF for _, feature, value in found if feature == VECTOR_FEATURE]
 
 
@@ -123,14 +122,14 @@ def hold(rig: Rig, disk: str, *steps: str, pins: int = ALL) -> Job:
 def test_what_comes_of_it(rig: Rig) -> None:
     """In force, absent or refused with the drive's status; Linux's driver finds the drive as it was."""
     disk = rig.disk(KEPT)
-    start = len(trace(rig))
+    log = watch(rig)
     calls = rig.calls(disk, f"pin,{ALL}", "in-force", "absent", "refused", "pin-status,3", "pin-status,4",
                       "read,0,4096", "pin,0", "in-force", "refused")  # fmt: skip
     absent = APST | POWER_STATE | (0 if has_idle_states(rig) else CPU)
     assert calls == [("pin", 0), ("in-force", ALL & ~VECTORS), ("absent", absent), ("refused", VECTORS),
                      ("pin-status", NOT_CHANGEABLE), ("pin-status", 0), ("read", 4096), ("pin", 0), ("in-force", 0),
                      ("refused", 0), ("close", 0)]  # fmt: skip
-    assert retries_set(rig, start) == [(1, LIMITED), (2, LIMITED), (1, BEFORE[0]), (2, BEFORE[1])]
+    assert retries_set(log) == [(1, LIMITED), (2, LIMITED), (1, BEFORE[0]), (2, BEFORE[1])]
     assert retries(rig) == BEFORE
 
 
@@ -138,19 +137,18 @@ def test_what_comes_of_it(rig: Rig) -> None:
 def test_it_ends_with_the_file(rig: Rig, end: str) -> None:
     """Closed, or its process killed: the drive and the CPUs are as before."""
     disk = rig.disk(KEPT)
-    start = len(trace(rig))
+    log = watch(rig)
     job = hold(rig, disk)
     if has_idle_states(rig):
         assert cpu_latency(rig) == NO_SLEEP_US
-    assert retries_set(rig, start) == [(1, LIMITED), (2, LIMITED)]
+    assert retries_set(log) == [(1, LIMITED), (2, LIMITED)]
     if end == "kill":
-        assert job.kill()
-        assert job.wait().rc == -9
+        assert job.stop().rc == -9
     else:
         rig.touch("/run/go")
         assert results(job.wait())[-1] == ("close", 0)
-    until(lambda: len(retries_set(rig, start)) == 4, "the drive was not restored")
-    assert retries_set(rig, start)[2:] == [(1, BEFORE[0]), (2, BEFORE[1])]
+    until(lambda: len(retries_set(log)) == 4, "the drive was not restored")
+    assert retries_set(log)[2:] == [(1, BEFORE[0]), (2, BEFORE[1])]
     until(lambda: cpu_latency(rig) == NO_LIMIT_US, "the CPUs are still held")
 
 
@@ -158,40 +156,40 @@ def test_it_ends_with_the_file(rig: Rig, end: str) -> None:
 def test_the_last_file_counts(rig: Rig) -> None:
     """Two files, on two disks of one drive: it stays while one of them asks; each is told of its own."""
     first, second = rig.disks(KEPT)
-    start = len(trace(rig))
+    log = watch(rig)
     job = hold(rig, first, pins=RETRY | CPU)
     assert rig.calls(second, f"pin,{RETRY}", "in-force", f"pin,{COALESCING}", "in-force", "pin,0") == [
         ("pin", 0), ("in-force", RETRY), ("pin", 0), ("in-force", COALESCING), ("pin", 0), ("close", 0),
     ]  # fmt: skip
-    assert retries_set(rig, start) == [(1, LIMITED), (2, LIMITED)]
+    assert retries_set(log) == [(1, LIMITED), (2, LIMITED)]
     rig.touch("/run/go")
     results(job.wait())
-    assert retries_set(rig, start)[2:] == [(1, BEFORE[0]), (2, BEFORE[1])]
+    assert retries_set(log)[2:] == [(1, BEFORE[0]), (2, BEFORE[1])]
 
 
 def test_a_file_that_asks_twice_counts_once(rig: Rig) -> None:
     """What is not asked for again is given up."""
     disk = rig.disk(KEPT)
-    start = len(trace(rig))
+    log = watch(rig)
     rig.calls(disk, f"pin,{RETRY}", f"pin,{RETRY}", "pin,0", "read,0,4096")
-    assert retries_set(rig, start) == [(1, LIMITED), (2, LIMITED), (1, BEFORE[0]), (2, BEFORE[1])]
+    assert retries_set(log) == [(1, LIMITED), (2, LIMITED), (1, BEFORE[0]), (2, BEFORE[1])]
 
 
 def test_it_outlasts_a_reset(rig: Rig) -> None:
     """The drive is asked again when its controller is up; what was before is still known at the end."""
     disk = rig.disk(KEPT)
     job = hold(rig, disk, "in-force", "refused")
-    start = len(trace(rig))
+    log = watch(rig)
     faults.fail_controller(rig.guest, KEPT)
     assert rig.calls(disk, "deadline,200000", "read,0,4096")[1] == ("read", 4096)
     rig.wait_reset(disk)
     assert rig.counters(disk)["resets"] == 1
 
     def asked() -> set[int]:
-        return {int(feature, 16) for _, feature in GET.findall(trace(rig)[start:])}
+        return {int(feature, 16) for _, feature in GET.findall(log.all())}
 
-    until(lambda: len(asked()) == 3 and len(vectors_set(rig, start)) == 2, "the drive was not asked again")
-    assert (asked(), vectors_set(rig, start)) == ({0x05, 0x08, 0x09}, [1, 2])
+    until(lambda: len(asked()) == 3 and len(vectors_set(log)) == 2, "the drive was not asked again")
+    assert (asked(), vectors_set(log)) == ({0x05, 0x08, 0x09}, [1, 2])
     rig.touch("/run/go")
     assert results(job.wait())[3:] == [("in-force", ALL & ~VECTORS), ("refused", VECTORS), ("close", 0)]
     assert retries(rig) == BEFORE
@@ -200,11 +198,11 @@ def test_it_outlasts_a_reset(rig: Rig) -> None:
 def test_a_queue_of_one_s_own_is_pinned_too(rig: Rig) -> None:
     """Its vector is asked for when it has come, and no longer when it has gone."""
     disk = rig.disk(KEPT)
-    start = len(trace(rig))
+    log = watch(rig)
     job = hold(rig, disk, pins=VECTORS)
-    assert vectors_set(rig, start) == [1, 2]
+    assert vectors_set(log) == [1, 2]
     other = rig.start(disk, "own-queue", "read,0,4096", "await,/run/go")
-    until(lambda: vectors_set(rig, start) == [1, 2, 1, 2, 3], "the new vector was not asked for")
+    until(lambda: vectors_set(log) == [1, 2, 1, 2, 3], "the new vector was not asked for")
     rig.touch("/run/go")
     assert results(other.wait())[:2] == [("own-queue", 0), ("read", 4096)]
     results(job.wait())
@@ -214,10 +212,10 @@ def test_a_queue_of_one_s_own_is_pinned_too(rig: Rig) -> None:
 def test_the_drive_is_let_go_as_it_was(rig: Rig) -> None:
     """Unbinding restores it although the file is open; that file can be closed later."""
     disk = rig.disk(KEPT)
-    start = len(trace(rig))
+    log = watch(rig)
     job = hold(rig, disk, f"pin,{ALL}", "pin,0")
     rig.unbind(KEPT)
-    assert retries_set(rig, start)[2:] == [(1, BEFORE[0]), (2, BEFORE[1])]
+    assert retries_set(log)[2:] == [(1, BEFORE[0]), (2, BEFORE[1])]
     assert cpu_latency(rig) == NO_LIMIT_US
     assert retries(rig) == BEFORE
     rig.touch("/run/go")
@@ -238,13 +236,13 @@ def test_a_drive_is_pulled_while_it_is_pinned(rig: Rig) -> None:
 def test_a_drive_that_does_not_answer(rig: Rig) -> None:
     """The caller is told that it has not, and the next reset sets what was asked for."""
     disk = rig.disk(KEPT)
-    start = len(trace(rig))
+    log = watch(rig)
     rig.set_admin_timeout(500)
     faults.disable_controller(rig.guest, KEPT)
     job = hold(rig, disk, "in-force", "refused", "pin-status,4", pins=RETRY)
     rig.set_admin_timeout()
     assert rig.calls(disk, "refused", "deadline,200000", "read,0,4096")[2] == ("read", 4096)
-    until(lambda: len(retries_set(rig, start)) == 2, "the drive was not asked again")
+    until(lambda: len(retries_set(log)) == 2, "the drive was not asked again")
     rig.touch("/run/go")
     assert results(job.wait())[3:] == [("in-force", RETRY), ("refused", 0), ("pin-status", 0), ("close", 0)]
     assert retries(rig) == BEFORE

@@ -42,8 +42,8 @@ def check(fd, offset, size):
 
 
 def run(guest: Guest, node: str, script: str) -> object:
-    """What a script that runs in the guest prints, as JSON."""
-    return json.loads(guest.must(["python3", "-c", PRELUDE + script, node], timeout_s=300))
+    """What a script that runs in the guest prints, as JSON; None where it prints nothing.  Raises when it fails."""
+    return json.loads(guest.must(["python3", "-c", PRELUDE + script, node], timeout_s=300) or "null")
 
 
 def interrupts(guest: Guest, path: str) -> dict[str, list[int]]:
@@ -158,9 +158,8 @@ for _ in range(6):
     os.read(ready, 1)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-print(json.dumps("done"))
 """
-    assert run(guest, disk, script) == "done"
+    run(guest, disk, script)
 
 
 # Runs in the guest, with a node that everybody may open.

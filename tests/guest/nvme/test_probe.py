@@ -4,6 +4,7 @@
 from pathlib import Path
 
 import pytest
+from disks import KIB, MIB
 from rig import PATIENCE, Rig
 from shared_guest import Setup
 from waiting import SETTLE_LIMIT_S, until
@@ -15,7 +16,6 @@ from chario_lab.guest.spec import Namespace, Nvme, RegisterFile
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug"), pytest.mark.cpus(2)]
 
-KIB, MIB = 1 << 10, 1 << 20
 
 PLAIN, METADATA, MIXED, REGISTERS, ONE_PAIR, SHORT_QUEUE, SMALL_COMMANDS, ONE_VECTOR, BARE = range(9)
 DRIVES = (

@@ -4,21 +4,16 @@
 import re
 
 import pytest
-from played import INVALID_FIELD, OK, Command, Opcode, played, taken
+from played import INVALID_FIELD, OK, REGISTERS, UNRECOVERED_READ, Command, Opcode, played, set_up, taken
 from rig import Rig
-from shared_guest import Setup
 from waiting import until
-
-from chario_lab.guest.spec import RegisterFile
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug")]
 
-REGISTERS = 0
-SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)
+SETUP = set_up(private_queues=1)
 NO_COMMAND, PIN_RETRY = 0xFFFF, 1 << 4
 # Places of admin commands are below; the next is that of the request for events.  Above, an identifier is a number.
 ADMIN_COMMANDS, ADMIN_DEPTH, PLACE = 14, 16, 15
-UNRECOVERED_READ = 0x281
 # More often than there are identifiers for a place in a queue.
 OFTEN = 70
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from errno import ENODEV
 
 import pytest
+from disks import KIB, MIB
 from rig import Rig, results, uring_results
 from shared_guest import Setup, throttled_rig
 
@@ -19,11 +20,8 @@ from chario_lab.guest.devices import PCI
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 
-pytestmark = [
-    pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.cpus(2), pytest.mark.slow,
-]  # fmt: skip
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.cpus(2), pytest.mark.slow]
 
-KIB, MIB = 1 << 10, 1 << 20
 DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()),)), Nvme("other", (Namespace(64),)))
 NOT_FATAL, CORRECTED = "COMP_TIME", "BAD_TLP"
 FAILING, OTHER = range(2)
@@ -62,8 +60,7 @@ def test_calls_wait_for_the_link(rig: Rig) -> None:
     """Calls that the drive has when its link fails are sent again: none fails, all data is right."""
     disk = rig.disk(FAILING)
     rig.calls(disk, f"fill,9,0,{MIB}", f"write,0,{MIB}", "sync")
-    faults.stall(rig.guest, FAILING)
-    rig.call(disk, f"read,0,{64 * KIB}")
+    rig.stall(FAILING, disk)
     deadline = "deadline,200000"
     jobs = [
         rig.start(disk, deadline, *mode, "touch,/run/waits", f"read,0,{MIB}", f"match,9,0,{MIB}")
@@ -126,8 +123,7 @@ def test_an_error_that_does_not_break_the_link(rig: Rig, error: str) -> None:
     rig.wait_said(mark, "device recovery successful" if error == NOT_FATAL else "severity=Correct")
     assert (rig.counters(disk)["resets"], rig.counters(disk)["errors"], job.poll()) == (0, 0, None)
     assert rig.call(disk, f"read,0,{MIB}") == MIB
-    job.kill()
-    job.wait()
+    job.stop()
     rig.wait_unpinned()
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 from block_side import disable, enable, holds, noise, write
-from disks import folder
+from disks import HIDDEN, folder
 from programs import compile_program
 from rig import PATIENCE, Rig
 from shared_guest import FileGuest, Setup
@@ -34,7 +34,6 @@ pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mar
 SWEEP_LIMIT_S = 1500
 STRIDE = int(os.environ.get("FAIL_NTH_STRIDE", "7"))
 PARAMETERS = "queue_depth=8 peer_to_peer=1"
-HIDDEN = 0x3000_0000
 # An allocation that is made to fail is reported like any other that failed.
 PROVOKED = (
     r"page allocation failure",

@@ -5,13 +5,13 @@ Stalls are made with a throttled medium: it answers a controller reset, as a
 drive does, where a request that is held otherwise would stop the machine.
 """
 
-import json
 from errno import ENODEV, ETIMEDOUT
 
 import pytest
+from disks import KIB, MIB
+from python_calls import printed, start_script
 from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import Setup, throttled_rig
-from test_any_size import PRELUDE, PYTHON
 from waiting import until
 
 from chario_lab.guest import faults
@@ -24,8 +24,9 @@ pytestmark = [
     pytest.mark.slow,
 ]  # fmt: skip
 
-KIB, MIB = 1 << 10, 1 << 20
 STALLS, SLOW, TWINS = 0, 1, 2
+# Or the drive may have answered before a request is old enough.
+AGE_MS = 0
 FIRST_CPU = ("taskset", "-c", "0")
 DRIVES = (
     Nvme("stalls", (Namespace(64, backing=Throttle()),)),
@@ -36,26 +37,15 @@ SETUP = Setup(drives=DRIVES)
 rig = throttled_rig(STALLS)
 
 
-def stalled(rig: Rig) -> str:
-    """A disk that does not answer any more: what passed is the first request."""
-    disk = rig.disk(STALLS)
-    # Or it may have answered before it is old enough.
-    rig.set(disk, "recovery_age_ms", 0)
-    faults.stall(rig.guest, STALLS)
-    assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
-    return disk
-
-
 def test_a_deadline_of_the_file_gives_etimedout(rig: Rig) -> None:
     """The caller comes back with ETIMEDOUT, the drive is reset and serves the same file again."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS, AGE_MS)
     mark = rig.guest.log_mark()
     job = rig.start(disk, "deadline,300", "read,0,65536", "touch,/run/late", "await,/run/again", "deadline,0",
                     "read,0,65536")  # fmt: skip
     rig.wait_file("/run/late")
     faults.let_go(rig.guest, STALLS)
-    until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
-    rig.wait_state(disk, "live")
+    rig.wait_reset(disk)
     rig.touch("/run/again")
     assert [value for name, value in results(job.wait()) if name == "read"] == [-ETIMEDOUT, 65536]
     assert rig.counters(disk)["timeouts"] == 1
@@ -65,7 +55,7 @@ def test_a_deadline_of_the_file_gives_etimedout(rig: Rig) -> None:
 
 def test_a_deadline_of_the_disk_holds_for_all_its_files(rig: Rig) -> None:
     """deadline_ms counts where a file has none of its own."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS, AGE_MS)
     rig.set(disk, "deadline_ms", 300)
     assert rig.call(disk, "read,0,65536") == -ETIMEDOUT
     faults.let_go(rig.guest, STALLS)
@@ -76,7 +66,7 @@ def test_a_deadline_of_the_disk_holds_for_all_its_files(rig: Rig) -> None:
 
 def test_each_call_that_gives_up_is_counted(rig: Rig) -> None:
     """The drive has the first request of a file, behind which the calls that follow wait for room."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS, AGE_MS)
     orphans = "/sys/module/chario/parameters/max_orphans"
     usual = rig.guest.files.value(orphans)
     rig.guest.files.write(orphans, 1)
@@ -91,7 +81,7 @@ def test_each_call_that_gives_up_is_counted(rig: Rig) -> None:
 @pytest.mark.parametrize("step", ["hipri,0,65536", "write,0,65536", "read,0,16777216"])
 def test_every_kind_of_call_ends_at_its_deadline(rig: Rig, step: str) -> None:
     """Polled, writing, and larger than what can be in flight at once; its memory is there, or that would be late."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS, AGE_MS)
     assert rig.calls(disk, f"fill,1,0,{16 * MIB}", "deadline,300", step)[2][1] == -ETIMEDOUT
     faults.let_go(rig.guest, STALLS)
     until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
@@ -102,7 +92,7 @@ def test_every_kind_of_call_ends_at_its_deadline(rig: Rig, step: str) -> None:
 @pytest.mark.parametrize("options", [(), ("fixed",), ("iopoll",), ("iopoll", "fixed")], ids="-".join)
 def test_asynchronous_requests_end_with_etimedout(rig: Rig, options: tuple[str, ...]) -> None:
     """Each of io_uring's hanging requests completes with ETIMEDOUT, whoever holds its memory."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS, AGE_MS)
     assert rig.uring(disk, 4, 64 * KIB, "deadline=300", *options) == {-ETIMEDOUT: 4}
     faults.let_go(rig.guest, STALLS)
     until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
@@ -119,8 +109,7 @@ def test_late_data_does_not_reach_memory_that_was_given_back(rig: Rig) -> None:
     """
     disk = rig.disk(STALLS)
     rig.calls(disk, f"fill,1,0,{MIB}", f"write,0,{MIB}")
-    faults.stall(rig.guest, STALLS)
-    assert rig.call(disk, "read,0,65536") == 65536
+    rig.stall(STALLS, disk)
     job = rig.start(disk, "deadline,300", f"read,0,{MIB}", "unmap", "map", f"fill,9,0,{48 * MIB}", "touch,/run/late",
                     "await,/run/again", f"match,9,0,{48 * MIB}")  # fmt: skip
     rig.wait_file("/run/late")
@@ -133,7 +122,7 @@ def test_late_data_does_not_reach_memory_that_was_given_back(rig: Rig) -> None:
 
 def test_a_buffer_is_busy_until_the_drive_is_done(rig: Rig) -> None:
     """After ETIMEDOUT the drive may still reach the memory: who asks is told, and when it no longer can."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS, AGE_MS)
     idle = "sync 0 0 0 3"
     script = ("heap 0 65536", "register 0", idle, "read 0 0 65536 0 0 300000000", idle, "wait /run/again", idle,
               "read 0 0 65536 0", "sync 0 1 65536 3", "sync 0 0 0 4")  # fmt: skip
@@ -155,8 +144,7 @@ def test_commands_of_others_do_not_make_a_buffer_busy(rig: Rig) -> None:
     hangs, works = rig.disks(TWINS)
 
     def hang(kib: int, deadline_ns: int) -> Job:
-        faults.stall(rig.guest, TWINS)
-        assert rig.call(hangs, f"read,0,{64 * KIB}") == 64 * KIB
+        rig.stall(TWINS, hangs)
         before = rig.counters(hangs)["read_commands"]
         script = (f"heap 0 {kib * KIB}", "register 0", f"read 0 0 {kib * KIB} 0 0 {deadline_ns}")
         job = rig.start_buffers(hangs, *script, user=FIRST_CPU)
@@ -188,16 +176,14 @@ def test_a_file_of_any_size_goes_on_with_other_memory(rig: Rig) -> None:
     disk = rig.disk(STALLS)
     rig.set(disk, "any_size", 1)
     rig.calls(disk, f"fill,5,0,{64 * KIB}", f"write,0,{64 * KIB}")
-    faults.stall(rig.guest, STALLS)
-    assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
+    rig.stall(STALLS, disk)
     part = "104,304"
     job = rig.start(disk, "deadline,300", f"read,{part}", f"fill,5,{part}", f"write,{part}", "sync", "touch,/run/late",
                     "await,/run/again", "deadline,0", f"fill,5,{part}", f"write,{part}", "sync", f"read,0,{64 * KIB}",
                     f"match,5,0,{64 * KIB}", f"read,{part}", f"match,5,{part}")  # fmt: skip
     rig.wait_file("/run/late")
     faults.let_go(rig.guest, STALLS)
-    until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
-    rig.wait_state(disk, "live")
+    rig.wait_reset(disk)
     rig.touch("/run/again")
     calls = results(job.wait())
     assert [value for name, value in calls if name == "read"] == [-ETIMEDOUT, 64 * KIB, 304]
@@ -223,7 +209,7 @@ def test_a_command_that_comes_back_after_the_abort_spares_the_reset(rig: Rig) ->
 
 def test_others_in_flight_during_a_reset_do_not_notice(rig: Rig) -> None:
     """Their commands are repeated on the new queues, and their data is right."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS, AGE_MS)
     writer = rig.start(disk, "deadline,200000", f"fill,5,{MIB},{MIB}", f"write,{MIB},{MIB}", "unmap", "map",
                        f"read,{MIB},{MIB}", f"match,5,{MIB},{MIB}")  # fmt: skip
     reader = rig.start_uring(disk, 4, 64 * KIB, "deadline=200000")
@@ -240,7 +226,7 @@ def test_others_in_flight_during_a_reset_do_not_notice(rig: Rig) -> None:
 
 def test_two_callers_time_out_at_once(rig: Rig) -> None:
     """Each gets its own ETIMEDOUT; one reset is enough for both."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS, AGE_MS)
     jobs = [rig.start(disk, "deadline,500", "read,0,65536") for _ in range(2)]
     assert [results(job.wait())[1][1] for job in jobs] == [-ETIMEDOUT] * 2
     faults.let_go(rig.guest, STALLS)
@@ -258,7 +244,7 @@ def commands(rig: Rig, disk: str) -> int:
 
 def test_killed_processes_go_at_once_and_their_memory_follows(rig: Rig) -> None:
     """SIGKILL ends calls that hang; at their deadline the drive is made to let go of their pages."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS, AGE_MS)
     for step in ("read,0,1048576", "hipri,0,1048576", "write,0,16777216"):
         before = commands(rig, disk)
         job = rig.start(disk, "deadline,5000", step)
@@ -292,23 +278,19 @@ def test_killed_processes_leave_nothing_behind(rig: Rig) -> None:
 
 PART = """
 fd = disk()
-try:
-    os.pwritev(fd, [b"part"], 3, os.RWF_DSYNC)
-    print(json.dumps("written"))
-except OSError as error:
-    print(json.dumps(errno.errorcode[error.errno]))
+print(json.dumps(outcome(os.pwritev, fd, [b"part"], 3, os.RWF_DSYNC)))
 """
 
 
 def test_unbinding_while_a_part_of_a_block_waits_for_another_queue(rig: Rig) -> None:
     """Its writer has commands of one queue, and waits for a write on the other: neither waits for its deadline."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS, AGE_MS)
     rig.set(disk, "deadline_ms", CALL_LIMIT_S * 1000)
     write = rig.guest.start(["taskset", "-c", "1", rig.fault_io, disk, "write,0,65536"], timeout_s=CALL_LIMIT_S)
     until(lambda: rig.counters(disk)["write_commands"] == 1, "no write is posted")
-    part = rig.guest.start([*FIRST_CPU, *PYTHON, PRELUDE + PART, disk], timeout_s=CALL_LIMIT_S)
+    part = start_script(rig.guest, disk, PART, before=FIRST_CPU)
     where = "cat $(printf '/proc/%s/stack ' $(pidof python3))"
     until(lambda: "chario_edge_lock" in rig.guest.run(where).stdout, "nobody waits for the write")
     rig.unbind(STALLS)
     assert results(write.wait())[0] == ("write", -ENODEV)
-    assert json.loads(part.wait().check().stdout) == "ENODEV"
+    assert printed(part) == "ENODEV"

@@ -4,7 +4,7 @@
 from errno import EIO
 
 import pytest
-from disks import Programs
+from disks import KIB, MIB, Programs
 from rig import Rig
 from shared_guest import Setup
 from test_buffers import run
@@ -13,7 +13,6 @@ from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/")]
 
-KIB, MIB = 1 << 10, 1 << 20
 SECTOR = 512
 COMMAND = 128 * KIB
 

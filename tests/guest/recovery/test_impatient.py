@@ -36,11 +36,7 @@ SHORT = "deadline,50"
 
 def stalled(rig: Rig, age_ms: int) -> str:
     """A disk whose drive does not answer any more, and has that age before it is recovered."""
-    disk = rig.open_to_all(rig.disk(STALLS))
-    rig.set(disk, "recovery_age_ms", age_ms)
-    faults.stall(rig.guest, STALLS)
-    assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
-    return disk
+    return rig.open_to_all(rig.stalled(STALLS, age_ms))
 
 
 def end(rig: Rig, disk: str) -> None:
@@ -115,7 +111,6 @@ def test_a_file_is_served_again_when_its_requests_have_ended(rig: Rig) -> None:
     faults.let_go(rig.guest, STALLS)
     assert rig.show(disk, "state") == "live"
     assert job.wait().check().stdout.splitlines()[-2] == f"read {BLOCK}"
-    rig.remove("/tmp/full")
 
 
 @pytest.mark.parametrize("value", ["-1", "3600001", "soon"])

@@ -7,7 +7,7 @@ from errno import EIO, ENODEV, ETIMEDOUT
 
 import pytest
 from block_side import enable
-from disks import folder
+from disks import MIB, folder
 from rig import CALL_LIMIT_S, WAITS_TO_UNBIND, Rig, results, unbinding, uring_results
 from shared_guest import FileGuest, Setup
 from traces import TRACING
@@ -16,12 +16,8 @@ from waiting import until
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle, root_port_bdf
 
-pytestmark = [
-    pytest.mark.area("kernel/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2),
-    pytest.mark.slow,
-]  # fmt: skip
+pytestmark = [pytest.mark.area("kernel/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2), pytest.mark.slow]
 
-KIB, MIB = 1 << 10, 1 << 20
 # A recovery that lasts: all that is to happen during it takes less, on a busy host too.
 MEMORY_WITHOUT_BUS_MASTER, MEMORY_AND_BUS_MASTER = 2, 6
 DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()), Namespace(64))),)
@@ -41,8 +37,7 @@ def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
 def stalled(rig: Rig) -> list[str]:
     """The disks of a drive whose first namespace does not answer any more."""
     disks = rig.disks(0)
-    faults.stall(rig.guest, 0)
-    assert rig.call(disks[0], f"read,0,{64 * KIB}") == 64 * KIB
+    rig.stall(0, disks[0])
     return disks
 
 
@@ -185,8 +180,7 @@ def test_unbinding_while_the_link_is_down(rig: Rig) -> None:
     until(lambda: guest.run(WAITS_TO_UNBIND).rc == 0, "nobody waits")
     guest.must(f"{bus}={number}")
     job.wait().check()
-    keeper.kill()
-    keeper.wait()
+    keeper.stop()
     guest.must(f"head -c 4096 {rig.disk(0)} | tr -d n | cmp - /dev/null")
 
 
@@ -200,8 +194,7 @@ def test_unbinding_while_a_partition_table_is_read(rig: Rig) -> None:
     late = "until [ -e /run/go ]; do sleep 0.1; done && tr '\\0' n </dev/zero | dd bs=4k seek=9 count=1 >&5"
     writer = guest.start(f"exec 5<>{block} && touch /run/open && {late} && rm /run/go && exec sleep 999")
     rig.wait_file("/run/open")
-    faults.stall(guest, 0, bytes_per_s=1)
-    assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
+    rig.stall(0, disk, bytes_per_s=1)
     reader = guest.start(f"blockdev --rereadpt {block}", timeout_s=CALL_LIMIT_S)
     rig.wait_said(mark, again)
     rig.touch("/run/go")
@@ -213,8 +206,7 @@ def test_unbinding_while_a_partition_table_is_read(rig: Rig) -> None:
     job.wait().check()
     # One read is sent four times, and so is the page that is written beside it; many parsers would read after it.
     assert rig.said(mark).count(again) <= 16
-    writer.kill()
-    writer.wait()
+    writer.stop()
     guest.must(f"dd if={rig.disk(0)} bs=4k skip=9 count=1 | tr -d n | cmp - /dev/null")
 
 

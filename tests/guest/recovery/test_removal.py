@@ -11,12 +11,14 @@ from errno import ENODEV
 from pathlib import Path
 
 import pytest
+from disks import KIB, MIB
+from python_calls import printed, start_script
 from rig import PATIENCE, Rig, results, uring_results
 from shared_guest import Setup
 from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
-from chario_lab.guest.devices import PCI, bdf, bind, driver_of, load_module, unbind
+from chario_lab.guest.devices import PCI, bdf, bind, driver_of, find_block, load_module, unbind
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme
 
 pytestmark = [
@@ -24,7 +26,6 @@ pytestmark = [
     pytest.mark.cpus(2),
 ]  # fmt: skip
 
-KIB, MIB = 1 << 10, 1 << 20
 GONE = [("read", -ENODEV), ("hipri", -ENODEV), ("write", -ENODEV), ("sync", -ENODEV), ("seek", 0)]
 ASK = ("read,0,4096", "hipri,0,4096", "write,0,4096", "sync", "seek")
 ASK_IOCTLS = ("info", "stats", "size", "deadline,1000")
@@ -169,10 +170,7 @@ def test_the_stock_driver_takes_over(rig: Rig) -> None:
     probing = f"{PCI}/drivers_autoprobe"
     rig.guest.must(f"echo 0 >{probing} && modprobe nvme && echo 1 >{probing}")
     bind(rig.guest, address, "nvme")
-    # With several ways to one drive in mind, Linux inserts the controller: nvme0c0n1 for /dev/nvme0n1.
-    block = f"/dev/$(cd /sys/bus/pci/devices/{address}/nvme/nvme*/ && echo nvme*n1 | sed s/c[0-9]*//)"
-    until(lambda: rig.guest.run(f"test -b {block}").rc == 0, "no block device")
-    assert rig.guest.must(f"head -c {MIB} {block} | sha256sum") == digest
+    assert rig.guest.must(f"head -c {MIB} {find_block(rig.guest, address)} | sha256sum") == digest
     unbind(rig.guest, address)
     assert rig.guest.must(f"head -c {MIB} {rig.disk(KEPT)} | sha256sum") == digest
 
@@ -191,13 +189,9 @@ def test_unplugging_and_plugging_in(rig: Rig) -> None:
 
 
 READ_INTO_FILE = """
-import errno, mmap, os, sys
-disk, file = (os.open(path, os.O_RDWR) for path in sys.argv[1:])
+fd, file = disk(False), os.open("{file}", os.O_RDWR)
 memory = mmap.mmap(file, 4096, mmap.MAP_PRIVATE, offset=32 << 20)
-try:
-    print(os.preadv(disk, [memory], 0))
-except OSError as error:
-    print(errno.errorcode[error.errno])
+print(json.dumps(outcome(os.preadv, fd, [memory], 0)))
 """
 
 
@@ -210,9 +204,7 @@ def linux_disk(rig: Rig, drive: int) -> Iterator[str]:
     rig.guest.must(f"echo 0 >{probe}; modprobe nvme_core && echo 600 >{timeout}; modprobe nvme; echo 1 >{probe}")
     address = rig.address(drive)
     bind(rig.guest, address, "nvme")
-    (controller,) = rig.guest.files.list(f"{PCI}/devices/{address}/nvme")
-    until(lambda: rig.guest.files.exists(f"/dev/{controller}n1"), "it has no block device")
-    yield f"/dev/{controller}n1"
+    yield find_block(rig.guest, address)
     rig.release(address)
     rig.guest.must("rmmod nvme")
 
@@ -226,11 +218,11 @@ def test_a_caller_waits_for_its_memory(rig: Rig) -> None:
     with linux_disk(rig, PAGED) as file:
         faults.hold(rig.guest, PAGED)
         try:
-            caller = rig.guest.start(["python3", "-c", READ_INTO_FILE, disk, file])
+            caller = start_script(rig.guest, disk, READ_INTO_FILE.format(file=file))
             until(lambda: "chario" in rig.guest.run("cat /proc/$(pidof python3)/stack").stdout, "it is not in the call")
             rig.unbind(KEPT)
             assert caller.poll() is None
         finally:
             faults.resume(rig.guest, PAGED)
-        assert caller.wait().check().stdout == "ENODEV\n"
+        assert printed(caller) == "ENODEV"
     after_removal(rig, KEPT)

@@ -13,24 +13,21 @@ from errno import EIO, ETIMEDOUT
 
 import pytest
 from entries import FLUSH, FUA, READ, WRITE
-from played import OK, Command, Opcode, Played, controller_page, played
+from played import OK, REGISTERS, Command, Opcode, Played, controller_page, played, set_up
 from programs import compile_program
+from python_calls import start_script
 from rig import CALL_LIMIT_S, NOBODY, Rig, results
-from shared_guest import Setup
-from test_any_size import PRELUDE, PYTHON
 from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
-from chario_lab.guest.spec import RegisterFile
 
 pytestmark = [
     pytest.mark.area("kernel/front/", "kernel/drive/", "kernel/back/nvme/", "kernel/queue/"),
     pytest.mark.kernels("debug"), pytest.mark.slow,
 ]  # fmt: skip
 
-REGISTERS = 0
-SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
+SETUP = set_up(private_queues=0)
 # CAP.TO: the driver waits two minutes for the drive to become ready, or to stop.
 PATIENT = {faults.CAP: faults.PLAIN[faults.CAP] | 0xFF << 24}
 ADMIN_TIMEOUT_MS, LIMIT_S = 200_000, 120
@@ -235,7 +232,7 @@ except OSError as error:
 
 def write_both(kept: Kept) -> tuple[Job, Job, Command]:
     """Begin to write a part of a block, whose read the drive keeps, and then all of it: this waits for the first."""
-    part = kept.rig.guest.start([*ON_FIRST_CPU, *NOBODY, *PYTHON, PRELUDE + PART, kept.node], CALL_LIMIT_S)
+    part = start_script(kept.rig.guest, kept.node, PART, before=[*ON_FIRST_CPU, *NOBODY])
     kept.wait_commands(1)
     whole = kept.rig.start(kept.node, f"write,0,{PAGE}", user=NOBODY)
     kept.wait_sleeping(2)
@@ -281,7 +278,7 @@ def test_a_write_that_somebody_waits_for_is_sent_again_first(kept: Kept) -> None
     """Who changes a part of the block waits for a write that the drive has: after a reset it still comes first."""
     whole = kept.rig.start(kept.node, f"write,0,{PAGE}", user=NOBODY)
     kept.wait_commands(1)
-    part = kept.rig.guest.start([*NOBODY, *PYTHON, PRELUDE + PART, kept.node], CALL_LIMIT_S)
+    part = start_script(kept.rig.guest, kept.node, PART, before=NOBODY)
     stack = "cat /proc/$(pidof python3)/stack"
     until(lambda: "chario_edge_lock" in kept.rig.guest.run(stack).stdout, "nobody waits for the write")
     kept.begin_reset()

@@ -61,8 +61,7 @@ static void *call_ring(void *argument)
 	for (unsigned int i = 0; i < count; i++)
 		io_uring_prep_read(io_uring_get_sqe(&ring), fd, memory_of(i), (unsigned int)bytes,
 				   (uint64_t)place_of(i));
-	if (io_uring_submit(&ring) != (int)count)
-		die("io_uring_submit");
+	ring_submit(&ring, count);
 	for (unsigned int i = 0; i < count; i++)
 		moved[i] = must(ring_reap(&ring), "a read");
 	return argument;
@@ -138,8 +137,6 @@ static void use_file(void)
 
 int main(int argc, char **argv)
 {
-	struct chario_file_options options = { .size = sizeof(options),
-					       .deadline_ns = DEADLINE_NS };
 	pthread_t threads[MOST];
 	size_t total = 0;
 	bool ring;
@@ -157,9 +154,9 @@ int main(int argc, char **argv)
 	if (!parts)
 		room = huge ? HUGE : bytes;
 	fd = must_open(argv[1], O_RDWR);
-	options.flags = parts ? CHARIO_FILE_ANY_SIZE : 0;
-	if (count > MOST || ioctl(fd, CHARIO_IOC_SET_FILE, &options))
-		die("%s", argv[1]);
+	must_set_file(fd, DEADLINE_NS, parts ? CHARIO_FILE_ANY_SIZE : 0);
+	if (count > MOST)
+		die("at most %d calls", MOST);
 	faults = map();
 	for (unsigned int i = 0; i < (ring ? 1 : count); i++)
 		must_start(&threads[i], ring ? call_ring : call, (void *)(uintptr_t)i);

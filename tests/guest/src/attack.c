@@ -54,21 +54,6 @@ static void check_ours(const unsigned char *memory, const char *whose)
 			die("byte %zu of %s has become 0x%x", i, whose, memory[i]);
 }
 
-static struct chario_buffer_create create(int fd, uint32_t kind, void *memory, int dmabuf)
-{
-	struct chario_buffer_create c = {
-		.size = sizeof(c),
-		.kind = kind,
-		.address = (uintptr_t)memory,
-		.bytes = BYTES,
-		.fd = dmabuf,
-	};
-
-	if (ioctl(fd, CHARIO_IOC_BUFFER_CREATE, &c))
-		die("a buffer of kind %u", kind);
-	return c;
-}
-
 static void destroy(int fd, uint32_t id)
 {
 	struct chario_buffer_destroy d = { .size = sizeof(d), .id = id };
@@ -130,7 +115,7 @@ static void wait_moved(void)
 
 static void race_reuse(unsigned char *memory)
 {
-	uint32_t id = create(file, CHARIO_BUFFER_REGISTERED, memory, 0).id;
+	uint32_t id = must_create(file, CHARIO_BUFFER_REGISTERED, memory, BYTES, 0).id;
 
 	current = id;
 	wait_moved();
@@ -142,7 +127,7 @@ static void race_reuse(unsigned char *memory)
 
 static void race_unmap(unsigned char *memory)
 {
-	uint32_t id = create(file, CHARIO_BUFFER_REGISTERED, memory, 0).id;
+	uint32_t id = must_create(file, CHARIO_BUFFER_REGISTERED, memory, BYTES, 0).id;
 
 	current = id;
 	wait_moved();
@@ -157,10 +142,10 @@ static void race_dmabuf(unsigned char *memory)
 	struct chario_buffer_export e = { .size = sizeof(e) };
 	uint32_t id;
 
-	e.id = create(file, CHARIO_BUFFER_CMB, NULL, 0).id;
+	e.id = must_create(file, CHARIO_BUFFER_CMB, NULL, BYTES, 0).id;
 	if (ioctl(file, CHARIO_IOC_BUFFER_EXPORT, &e))
 		die("export");
-	id = create(file, CHARIO_BUFFER_DMABUF, NULL, e.fd).id;
+	id = must_create(file, CHARIO_BUFFER_DMABUF, NULL, BYTES, e.fd).id;
 	current = id;
 	wait_moved();
 	close(e.fd);
@@ -188,8 +173,7 @@ static void submit(struct io_uring *ring, int fd, uint32_t id)
 
 	for (int i = 0; i < DEPTH; i++)
 		ring_prep_transfer(io_uring_get_sqe(ring), fd, &t, false);
-	if (io_uring_submit(ring) != DEPTH)
-		die("io_uring_submit");
+	ring_submit(ring, DEPTH);
 }
 
 static void reap(struct io_uring *ring)
@@ -210,7 +194,7 @@ static void race_rings(uint64_t rounds)
 		int fd = must_open(disk, O_RDWR);
 
 		ring_init(&ring, 2 * DEPTH, IORING_SETUP_SQE128);
-		submit(&ring, fd, create(fd, CHARIO_BUFFER_REGISTERED, memory, 0).id);
+		submit(&ring, fd, must_create(fd, CHARIO_BUFFER_REGISTERED, memory, BYTES, 0).id);
 		close(fd);
 		if (rounds % 2)
 			reap(&ring);
@@ -240,7 +224,7 @@ static void race_polls(uint64_t rounds)
 
 	if (ioctl(file, CHARIO_IOC_QUEUE_CREATE, &q))
 		die("no queue");
-	current = create(file, CHARIO_BUFFER_REGISTERED, new_memory(NULL), 0).id;
+	current = must_create(file, CHARIO_BUFFER_REGISTERED, new_memory(NULL), BYTES, 0).id;
 	must_start(&other, poll_ring, &rounds);
 	poll_ring(&rounds);
 	pthread_join(other, NULL);
@@ -248,8 +232,8 @@ static void race_polls(uint64_t rounds)
 
 static _Noreturn void be_killed(int ready)
 {
-	uint32_t id = create(file, CHARIO_BUFFER_REGISTERED, new_memory(NULL), 0).id;
-	struct chario_buffer_create pool = create(file, CHARIO_BUFFER_POOL, NULL, 0);
+	uint32_t id = must_create(file, CHARIO_BUFFER_REGISTERED, new_memory(NULL), BYTES, 0).id;
+	struct chario_buffer_create pool = must_create(file, CHARIO_BUFFER_POOL, NULL, BYTES, 0);
 	struct io_uring ring;
 
 	must_map(BYTES, MAP_SHARED, file, pool.mmap_offset);
@@ -313,10 +297,10 @@ static _Noreturn void be_neighbour(int told)
 {
 	int fd = must_open(disk, O_RDWR);
 	unsigned char *own = new_memory(NULL), *pool;
-	struct chario_buffer_create c = create(fd, CHARIO_BUFFER_POOL, NULL, 0);
+	struct chario_buffer_create c = must_create(fd, CHARIO_BUFFER_POOL, NULL, BYTES, 0);
 	char byte;
 
-	create(fd, CHARIO_BUFFER_REGISTERED, own, 0);
+	must_create(fd, CHARIO_BUFFER_REGISTERED, own, BYTES, 0);
 	pool = must_map(BYTES, MAP_SHARED, fd, c.mmap_offset);
 	memset(pool, OURS, BYTES);
 	if (read(told, &byte, 1))

@@ -354,85 +354,47 @@ static long free_buffer(struct memory *m)
 	return err;
 }
 
-static long use(const struct line *l)
-{
-	if (is(l, "wait"))
-		return await(l->words[1]);
-	if (is(l, "id"))
-		return (long)chario_buffer_id(slot(l)->buffer);
-	if (is(l, "sync"))
-		return sync_bytes(l);
-	if (is(l, "all"))
-		return are_all(l);
-	if (is(l, "fill"))
-		return fill(slot(l), word(l, 2));
-	if (is(l, "clear"))
-		return !memset(slot(l)->at, 0, slot(l)->bytes);
-	if (is(l, "match"))
-		return match(l);
-	if (is(l, "way"))
-		return choose_way(l);
-	if (is(l, "read"))
-		return transfer(l, CHARIO_TRANSFER_READ);
-	if (is(l, "write"))
-		return transfer(l, CHARIO_TRANSFER_WRITE);
-	if (is(l, "flush"))
-		return flush();
-	if (is(l, "pread") || is(l, "pwrite"))
-		return ordinary(l);
-	if (is(l, "raw"))
-		return raw(l);
-	if (is(l, "locked"))
-		return pinned_kib();
-	if (is(l, "fork"))
-		return fork_child();
-	die("no such line: %s", l->words[0]);
-}
-
-static long make_shared(const struct line *l)
-{
-	if (is(l, "inside"))
-		return inside(l);
-	if (is(l, "import"))
-		return import(l);
-	if (is(l, "export"))
-		return chario_buffer_export(slot(l)->buffer, &slot(l)->fd);
-	if (is(l, "heapbuf"))
-		return heap_buffer(slot(l), word(l, 2));
-	if (is(l, "udmabuf"))
-		return user_buffer(slot(l), word(l, 2));
-	if (is(l, "other"))
-		return open_other(l);
-	if (is(l, "close"))
-		return close(slot(l)->fd) ? -errno : 0;
-	return use(l);
-}
-
 static long make(const struct line *l)
 {
-	if (is(l, "heap") || is(l, "huge") || is(l, "shared"))
-		return map_memory(l);
-	if (is(l, "unmap"))
-		return munmap(slot(l)->at, slot(l)->bytes);
-	if (is(l, "register"))
-		return register_memory(slot(l), (unsigned int)word(l, 2));
-	if (is(l, "pool"))
-		return pool(l);
-	if (is(l, "window"))
-		return window(l);
-	if (is(l, "create"))
-		return create(l);
-	if (is(l, "destroy"))
-		return destroy(word(l, 1));
-	if (is(l, "map"))
-		return map_file(l);
-	if (is(l, "move"))
-		return move(slot(l), word(l, 2));
-	if (is(l, "cut"))
-		return munmap(slot(l)->at + word(l, 2), word(l, 3)) ? -errno : 0;
-	if (is(l, "free"))
-		return free_buffer(slot(l));
-	return make_shared(l);
+	const char *verb = l->words[0];
+
+	CASE(verb, "heap", map_memory(l));
+	CASE(verb, "huge", map_memory(l));
+	CASE(verb, "shared", map_memory(l));
+	CASE(verb, "unmap", munmap(slot(l)->at, slot(l)->bytes));
+	CASE(verb, "register", register_memory(slot(l), (unsigned int)word(l, 2)));
+	CASE(verb, "pool", pool(l));
+	CASE(verb, "window", window(l));
+	CASE(verb, "create", create(l));
+	CASE(verb, "destroy", destroy(word(l, 1)));
+	CASE(verb, "map", map_file(l));
+	CASE(verb, "move", move(slot(l), word(l, 2)));
+	CASE(verb, "cut", munmap(slot(l)->at + word(l, 2), word(l, 3)) ? -errno : 0);
+	CASE(verb, "free", free_buffer(slot(l)));
+	CASE(verb, "inside", inside(l));
+	CASE(verb, "import", import(l));
+	CASE(verb, "export", chario_buffer_export(slot(l)->buffer, &slot(l)->fd));
+	CASE(verb, "heapbuf", heap_buffer(slot(l), word(l, 2)));
+	CASE(verb, "udmabuf", user_buffer(slot(l), word(l, 2)));
+	CASE(verb, "other", open_other(l));
+	CASE(verb, "close", close(slot(l)->fd) ? -errno : 0);
+	CASE(verb, "wait", await(l->words[1]));
+	CASE(verb, "id", (long)chario_buffer_id(slot(l)->buffer));
+	CASE(verb, "sync", sync_bytes(l));
+	CASE(verb, "all", are_all(l));
+	CASE(verb, "fill", fill(slot(l), word(l, 2)));
+	CASE(verb, "clear", !memset(slot(l)->at, 0, slot(l)->bytes));
+	CASE(verb, "match", match(l));
+	CASE(verb, "way", choose_way(l));
+	CASE(verb, "read", transfer(l, CHARIO_TRANSFER_READ));
+	CASE(verb, "write", transfer(l, CHARIO_TRANSFER_WRITE));
+	CASE(verb, "flush", flush());
+	CASE(verb, "pread", ordinary(l));
+	CASE(verb, "pwrite", ordinary(l));
+	CASE(verb, "raw", raw(l));
+	CASE(verb, "locked", pinned_kib());
+	CASE(verb, "fork", fork_child());
+	die("no such line: %s", verb);
 }
 
 int main(int argc, char **argv)

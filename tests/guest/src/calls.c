@@ -115,38 +115,34 @@ static void ioctl_call(const struct line *l)
 		printf(" %u", argument[i]);
 }
 
+static long call(const struct line *l)
+{
+	const char *verb = l->words[0];
+
+	CASE(verb, "pread", pread(fd, buffer + word(l, 3), word(l, 2), (off_t)word(l, 1)));
+	CASE(verb, "pwrite", pwrite(fd, buffer + word(l, 3), word(l, 2), (off_t)word(l, 1)));
+	CASE(verb, "read", read(fd, buffer + word(l, 2), word(l, 1)));
+	CASE(verb, "write", write(fd, buffer + word(l, 2), word(l, 1)));
+	CASE(verb, "bad-pread", pread(fd, NOWHERE, word(l, 2), (off_t)word(l, 1)));
+	CASE(verb, "bad-pwrite", pwrite(fd, NOWHERE, word(l, 2), (off_t)word(l, 1)));
+	CASE(verb, "hole", mprotect(buffer + word(l, 1), word(l, 2), PROT_NONE));
+	CASE(verb, "preadv", vector_call(l));
+	CASE(verb, "pwritev", vector_call(l));
+	CASE(verb, "seek", seek_call(l));
+	CASE(verb, "fsync", fsync(fd));
+	CASE(verb, "fdatasync", fdatasync(fd));
+	CASE(verb, "bad-ioctl", ioctl(fd, word(l, 1), NOWHERE));
+	die("no such call: %s", verb);
+}
+
 static void make(const struct line *l)
 {
-	if (is(l, "pread"))
-		answer_call(pread(fd, buffer + word(l, 3), word(l, 2), (off_t)word(l, 1)));
-	else if (is(l, "pwrite"))
-		answer_call(pwrite(fd, buffer + word(l, 3), word(l, 2), (off_t)word(l, 1)));
-	else if (is(l, "read"))
-		answer_call(read(fd, buffer + word(l, 2), word(l, 1)));
-	else if (is(l, "write"))
-		answer_call(write(fd, buffer + word(l, 2), word(l, 1)));
-	else if (is(l, "bad-pread"))
-		answer_call(pread(fd, NOWHERE, word(l, 2), (off_t)word(l, 1)));
-	else if (is(l, "bad-pwrite"))
-		answer_call(pwrite(fd, NOWHERE, word(l, 2), (off_t)word(l, 1)));
-	else if (is(l, "hole"))
-		answer_call(mprotect(buffer + word(l, 1), word(l, 2), PROT_NONE));
-	else if (is(l, "preadv") || is(l, "pwritev"))
-		answer_call(vector_call(l));
-	else if (is(l, "seek"))
-		answer_call(seek_call(l));
-	else if (is(l, "fsync"))
-		answer_call(fsync(fd));
-	else if (is(l, "fdatasync"))
-		answer_call(fdatasync(fd));
-	else if (is(l, "block"))
+	if (is(l, "block"))
 		block_call(l);
 	else if (is(l, "ioctl"))
 		ioctl_call(l);
-	else if (is(l, "bad-ioctl"))
-		answer_call(ioctl(fd, word(l, 1), NOWHERE));
 	else
-		die("no such call: %s", l->words[0]);
+		answer_call(call(l));
 	putchar('\n');
 }
 

@@ -80,6 +80,36 @@ static inline void must_start(pthread_t *thread, void *(*run)(void *), void *arg
 	must(-pthread_create(thread, NULL, run, argument), "no thread");
 }
 
+/* How calls on an open disk are made from now on. */
+static inline void must_set_file(int fd, uint64_t deadline_ns, uint32_t flags)
+{
+	struct chario_file_options options = {
+		.size = sizeof(options),
+		.deadline_ns = deadline_ns,
+		.flags = flags,
+	};
+
+	if (ioctl(fd, CHARIO_IOC_SET_FILE, &options))
+		die("CHARIO_IOC_SET_FILE");
+}
+
+/* A buffer of an open disk: of @memory, of a dma-buf, or of memory that it brings along. */
+static inline struct chario_buffer_create must_create(int fd, uint32_t kind, void *memory,
+						      size_t bytes, int dmabuf)
+{
+	struct chario_buffer_create create = {
+		.size = sizeof(create),
+		.kind = kind,
+		.address = (uintptr_t)memory,
+		.bytes = bytes,
+		.fd = dmabuf,
+	};
+
+	if (ioctl(fd, CHARIO_IOC_BUFFER_CREATE, &create))
+		die("a buffer of kind %u", kind);
+	return create;
+}
+
 /* Tell a test, or another program, by a file; and wait for one. */
 static inline int touch(const char *path)
 {
@@ -122,6 +152,13 @@ static inline uint64_t number(const char *text)
 		die("not a number: %s", text);
 	return value;
 }
+
+/* A switch over words: where @word is @name, the function returns @result. */
+#define CASE(word, name, result)         \
+	do {                             \
+		if (!strcmp(word, name)) \
+			return result;   \
+	} while (0)
 
 /* splitmix64: any seed will do, 0 too. */
 static inline uint64_t random_next(uint64_t *state)

@@ -88,26 +88,16 @@ static long hipri(uint64_t pos, uint64_t bytes)
 
 static long transfer(uint64_t pos, uint64_t bytes)
 {
-	struct chario_buffer_create pool = {
-		.size = sizeof(pool),
-		.kind = CHARIO_BUFFER_POOL,
-		.bytes = bytes,
-	};
+	struct chario_buffer_create pool = must_create(fd, CHARIO_BUFFER_POOL, NULL, bytes, 0);
 	struct chario_transfer arg = {
 		.size = sizeof(arg),
 		.op = CHARIO_TRANSFER_WRITE,
+		.buffer = pool.id,
 		.disk_offset = pos,
 		.bytes = bytes,
 	};
-	void *memory;
 
-	if (ioctl(fd, CHARIO_IOC_BUFFER_CREATE, &pool))
-		return -1;
-	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)pool.mmap_offset);
-	if (memory == MAP_FAILED)
-		return -1;
-	memcpy(memory, buffer, bytes);
-	arg.buffer = pool.id;
+	memcpy(must_map(bytes, MAP_SHARED, fd, pool.mmap_offset), buffer, bytes);
 	return ioctl(fd, CHARIO_IOC_TRANSFER, &arg);
 }
 
@@ -246,70 +236,38 @@ static long run(const char *name, char **arg)
 
 	for (int i = 0; i < 3 && arg[i]; i++)
 		n[i] = strtoull(arg[i], NULL, 0);
-	if (!strcmp(name, "read"))
-		return read_once(n[0], n[1]);
-	if (!strcmp(name, "write"))
-		return pwrite(fd, buffer, n[1], (off_t)n[0]);
-	if (!strcmp(name, "hipri"))
-		return hipri(n[0], n[1]);
-	if (!strcmp(name, "transfer"))
-		return transfer(n[0], n[1]);
-	if (!strcmp(name, "settle"))
-		return settle(n[0], n[1], n[2]);
-	if (!strcmp(name, "lock"))
-		return lock(F_OFD_SETLK);
-	if (!strcmp(name, "take"))
-		return lock(F_OFD_SETLKW);
-	if (!strcmp(name, "any-size"))
-		return set_flag(CHARIO_FILE_ANY_SIZE);
-	if (!strcmp(name, "times"))
-		return read_times(n[0], n[1], n[2]);
-	if (!strcmp(name, "urgent"))
-		return set_flag(CHARIO_FILE_URGENT);
-	if (!strcmp(name, "until"))
-		return read_until_failure(n[0], n[1]);
-	if (!strcmp(name, "fill"))
-		return fill(n[0], n[1], n[2]);
-	if (!strcmp(name, "match"))
-		return match(n[0], n[1], n[2]);
-	if (!strcmp(name, "deadline"))
-		return set_deadline(n[0]);
-	if (!strcmp(name, "completion"))
-		return set_completion(n[0]);
-	if (!strcmp(name, "own-queue"))
-		return own_queue();
-	if (!strcmp(name, "pin"))
-		return pin(n[0]);
-	if (!strcmp(name, "in-force"))
-		return pinned().in_force;
-	if (!strcmp(name, "absent"))
-		return pinned().absent;
-	if (!strcmp(name, "refused"))
-		return pinned().refused;
-	if (!strcmp(name, "pin-status"))
-		return pin_status(n[0] % 16);
-	if (!strcmp(name, "touch"))
-		return touch(arg[0]);
-	if (!strcmp(name, "await"))
-		return await(arg[0]);
-	if (!strcmp(name, "unmap"))
-		return unmap();
-	if (!strcmp(name, "map"))
-		return map_buffer(), 0;
-	if (!strcmp(name, "info"))
-		return info();
-	if (!strcmp(name, "atomic"))
-		return atomic_write_bytes();
-	if (!strcmp(name, "stats"))
-		return stats();
-	if (!strcmp(name, "size"))
-		return size();
-	if (!strcmp(name, "seek"))
-		return lseek(fd, 0, SEEK_END) > 0 ? 0 : -1;
-	if (!strcmp(name, "sync"))
-		return fsync(fd);
-	if (!strcmp(name, "fork"))
-		return fork();
+	CASE(name, "read", read_once(n[0], n[1]));
+	CASE(name, "write", pwrite(fd, buffer, n[1], (off_t)n[0]));
+	CASE(name, "hipri", hipri(n[0], n[1]));
+	CASE(name, "transfer", transfer(n[0], n[1]));
+	CASE(name, "settle", settle(n[0], n[1], n[2]));
+	CASE(name, "lock", lock(F_OFD_SETLK));
+	CASE(name, "take", lock(F_OFD_SETLKW));
+	CASE(name, "any-size", set_flag(CHARIO_FILE_ANY_SIZE));
+	CASE(name, "times", read_times(n[0], n[1], n[2]));
+	CASE(name, "urgent", set_flag(CHARIO_FILE_URGENT));
+	CASE(name, "until", read_until_failure(n[0], n[1]));
+	CASE(name, "fill", fill(n[0], n[1], n[2]));
+	CASE(name, "match", match(n[0], n[1], n[2]));
+	CASE(name, "deadline", set_deadline(n[0]));
+	CASE(name, "completion", set_completion(n[0]));
+	CASE(name, "own-queue", own_queue());
+	CASE(name, "pin", pin(n[0]));
+	CASE(name, "in-force", pinned().in_force);
+	CASE(name, "absent", pinned().absent);
+	CASE(name, "refused", pinned().refused);
+	CASE(name, "pin-status", pin_status(n[0] % 16));
+	CASE(name, "touch", touch(arg[0]));
+	CASE(name, "await", await(arg[0]));
+	CASE(name, "unmap", unmap());
+	CASE(name, "map", (map_buffer(), 0));
+	CASE(name, "info", info());
+	CASE(name, "atomic", atomic_write_bytes());
+	CASE(name, "stats", stats());
+	CASE(name, "size", size());
+	CASE(name, "seek", lseek(fd, 0, SEEK_END) > 0 ? 0 : -1);
+	CASE(name, "sync", fsync(fd));
+	CASE(name, "fork", fork());
 	die("no step is called %s", name);
 }
 

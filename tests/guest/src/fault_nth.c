@@ -126,22 +126,15 @@ static bool is_switch(char **arg)
 /* One step, with an allocation failing; opens @fd where the step needs it. */
 static int harmed(char **arg, int disk, int *fd)
 {
-	if (!strcmp(arg[1], "write"))
-		return (int)write(*fd, arg[3], strlen(arg[3]));
+	CASE(arg[1], "write", (int)write(*fd, arg[3], strlen(arg[3])));
 	if (is_switch(arg))
 		return flip(*fd);
-	if (!strcmp(arg[1], "load"))
-		return (int)syscall(SYS_finit_module, *fd, arg[4], 0);
-	if (!strcmp(arg[1], "open"))
-		return *fd = open(arg[2], O_RDWR);
-	if (!strcmp(arg[1], "setup"))
-		return setup_run(arg[3], *fd);
-	if (!strcmp(arg[3], "read"))
-		return (int)pread(disk, buffer, BYTES, 0);
-	if (!strcmp(arg[3], "write"))
-		return (int)pwrite(disk, buffer, BYTES, 0);
-	if (!strcmp(arg[3], "poll"))
-		return (int)preadv2(disk, &(struct iovec){ buffer, BYTES }, 1, 0, RWF_HIPRI);
+	CASE(arg[1], "load", (int)syscall(SYS_finit_module, *fd, arg[4], 0));
+	CASE(arg[1], "open", *fd = open(arg[2], O_RDWR));
+	CASE(arg[1], "setup", setup_run(arg[3], *fd));
+	CASE(arg[3], "read", (int)pread(disk, buffer, BYTES, 0));
+	CASE(arg[3], "write", (int)pwrite(disk, buffer, BYTES, 0));
+	CASE(arg[3], "poll", (int)preadv2(disk, &(struct iovec){ buffer, BYTES }, 1, 0, RWF_HIPRI));
 	return fsync(disk);
 }
 

@@ -54,15 +54,6 @@ static void print_results(void)
 		printf("%d %lu\n", results[i].result, results[i].count);
 }
 
-static void set_deadline(int fd, unsigned long long ms)
-{
-	struct chario_file_options options = { .size = sizeof(options) };
-
-	options.deadline_ns = ms * 1000000;
-	if (ioctl(fd, CHARIO_IOC_SET_FILE, &options))
-		must(-errno, "deadline");
-}
-
 static void lock(int fd)
 {
 	struct flock flock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
@@ -93,14 +84,8 @@ static void submit(struct job *job, unsigned int slot)
 
 	if (job->command)
 		prepare_command(job, sqe, pos);
-	else if (job->fixed && job->write)
-		io_uring_prep_write_fixed(sqe, job->fd, to, job->bytes, pos, 0);
-	else if (job->fixed)
-		io_uring_prep_read_fixed(sqe, job->fd, to, job->bytes, pos, 0);
-	else if (job->write)
-		io_uring_prep_write(sqe, job->fd, to, job->bytes, pos);
 	else
-		io_uring_prep_read(sqe, job->fd, to, job->bytes, pos);
+		ring_prep_call(sqe, job->fd, job->write, job->fixed ? 0 : -1, to, job->bytes, pos);
 	if (job->registered) {
 		sqe->fd = 0;
 		sqe->flags |= IOSQE_FIXED_FILE;
@@ -154,19 +139,6 @@ static void run(struct job *job)
 	}
 }
 
-static __u32 make_pool(int fd, size_t bytes)
-{
-	struct chario_buffer_create pool = {
-		.size = sizeof(pool),
-		.kind = CHARIO_BUFFER_POOL,
-		.bytes = bytes,
-	};
-
-	if (ioctl(fd, CHARIO_IOC_BUFFER_CREATE, &pool))
-		must(-errno, "pool");
-	return pool.id;
-}
-
 static void set_up(struct job *job)
 {
 	size_t total = (size_t)job->depth * job->bytes;
@@ -183,7 +155,7 @@ static void set_up(struct job *job)
 	if (job->close)
 		close(job->fd);
 	if (job->command)
-		job->pool = make_pool(job->fd, total);
+		job->pool = must_create(job->fd, CHARIO_BUFFER_POOL, NULL, total, 0).id;
 	iov.iov_base = job->memory;
 	iov.iov_len = total;
 	if (job->fixed)
@@ -212,7 +184,7 @@ int main(int argc, char **argv)
 		if (!strncmp(argv[i], "touch=", 6))
 			job.touch = argv[i] + 6;
 		if (!strncmp(argv[i], "deadline=", 9))
-			set_deadline(job.fd, strtoull(argv[i] + 9, NULL, 0));
+			must_set_file(job.fd, number(argv[i] + 9) * 1000000, 0);
 	}
 	set_up(&job);
 	run(&job);

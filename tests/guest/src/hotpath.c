@@ -82,10 +82,8 @@ static void prepare(struct io_uring *on, const struct kind *kind, uint64_t bytes
 		transfer.bytes = bytes;
 		transfer.disk_offset = offset;
 		ring_prep_transfer(sqe, fd, &transfer, false);
-	} else if (kind->write) {
-		io_uring_prep_write(sqe, fd, buffer, (unsigned int)bytes, offset);
 	} else {
-		io_uring_prep_read(sqe, fd, buffer, (unsigned int)bytes, offset);
+		ring_prep_call(sqe, fd, kind->write, -1, buffer, bytes, offset);
 	}
 }
 
@@ -144,7 +142,6 @@ static ssize_t control(const struct kind *kind, uint64_t bytes)
 {
 	int ends[2];
 
-	(void)kind;
 	if (pipe(ends))
 		return -1;
 	close(ends[0]);
@@ -195,17 +192,10 @@ static void set_up_ring(struct io_uring *made, const struct kind *kind)
 static void set_up_memory(const struct kind *kind, uint64_t bytes, bool huge)
 {
 	uint64_t length = huge ? (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE : bytes;
-	struct chario_buffer_create create = {
-		.size = sizeof(create),
-		.kind = CHARIO_BUFFER_REGISTERED,
-		.bytes = bytes,
-	};
 
 	buffer = must_map_own(length, MAP_POPULATE | (huge ? MAP_HUGETLB : 0));
-	create.address = (uintptr_t)buffer;
-	if (kind->registered && ioctl(fd, CHARIO_IOC_BUFFER_CREATE, &create))
-		die("CHARIO_IOC_BUFFER_CREATE");
-	transfer.buffer = create.id;
+	if (kind->registered)
+		transfer.buffer = must_create(fd, CHARIO_BUFFER_REGISTERED, buffer, bytes, 0).id;
 }
 
 /* Calls that came to all they should. */

@@ -43,25 +43,13 @@ static char *map_late(size_t bytes)
 	return at;
 }
 
-static int open_disk(const char *path)
-{
-	struct chario_file_options options = { .size = sizeof(options),
-					       .deadline_ns = DEADLINE_NS };
-	int fd = must_open(path, O_RDONLY);
-
-	if (ioctl(fd, CHARIO_IOC_SET_FILE, &options))
-		die("%s", path);
-	return fd;
-}
-
 static void submit(struct io_uring *ring, int fd, unsigned int depth, size_t bytes, char *to)
 {
 	ring_init(ring, depth, 0);
 	for (unsigned int i = 0; i < depth; i++)
 		io_uring_prep_read(io_uring_get_sqe(ring), fd, to + i * bytes, (unsigned int)bytes,
 				   i * bytes);
-	if (io_uring_submit(ring) != (int)depth)
-		die("io_uring_submit");
+	ring_submit(ring, depth);
 }
 
 int main(int argc, char **argv)
@@ -74,7 +62,8 @@ int main(int argc, char **argv)
 
 	if (argc != 4)
 		die("usage: late_pages DEVICE DEPTH BYTES");
-	fd = open_disk(argv[1]);
+	fd = must_open(argv[1], O_RDONLY);
+	must_set_file(fd, DEADLINE_NS, 0);
 	depth = (unsigned int)number(argv[2]);
 	bytes = number(argv[3]);
 	late = map_late(depth * bytes);

@@ -84,7 +84,6 @@ int __io_uring_get_cqe(struct io_uring *ring, struct io_uring_cqe **cqe, unsigne
 	unsigned int head = *ring->cq.khead;
 	int error = 0;
 
-	(void)mask;
 	while (!error && __atomic_load_n(ring->cq.ktail, __ATOMIC_ACQUIRE) == head) {
 		error = enter(ring, submit, wait);
 		error = error < 0 ? error : 0;

@@ -36,9 +36,6 @@ struct state {
 
 static int no_ring(unsigned int entries, struct io_uring *ring, struct io_uring_params *params)
 {
-	(void)entries;
-	(void)ring;
-	(void)params;
 	return -ENOSYS;
 }
 

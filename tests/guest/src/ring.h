@@ -19,6 +19,12 @@ static inline void ring_init(struct io_uring *ring, unsigned int entries, unsign
 	must(io_uring_queue_init(entries, ring, flags), "io_uring_queue_init");
 }
 
+static inline void ring_submit(struct io_uring *ring, unsigned int count)
+{
+	if (io_uring_submit(ring) != (int)count)
+		die("io_uring_submit");
+}
+
 /* Wait for a completion: its result. */
 static inline int ring_reap(struct io_uring *ring)
 {
@@ -29,6 +35,21 @@ static inline int ring_reap(struct io_uring *ring)
 	result = cqe->res;
 	io_uring_cqe_seen(ring, cqe);
 	return result;
+}
+
+/* A read or write; @fixed is the number of a registered buffer, or below 0. */
+static inline void ring_prep_call(struct io_uring_sqe *sqe, int fd, bool write, int fixed,
+				  void *memory, size_t bytes, uint64_t offset)
+{
+	unsigned int size = (unsigned int)bytes;
+
+	if (fixed < 0)
+		io_uring_prep_rw(write ? IORING_OP_WRITE : IORING_OP_READ, sqe, fd, memory, size,
+				 offset);
+	else if (write)
+		io_uring_prep_write_fixed(sqe, fd, memory, size, offset, fixed);
+	else
+		io_uring_prep_read_fixed(sqe, fd, memory, size, offset, fixed);
 }
 
 /* A transfer as a command: the struct in the entry, or its address where @pointer says so. */

@@ -189,7 +189,6 @@ static int run(const char *device, uint32_t seed)
 
 static int complain(const struct chario_finding *finding, void *data)
 {
-	(void)data;
 	if (finding->severity > CHARIO_SEVERITY_NOTE)
 		printf("check: %s\n", finding->text);
 	return 0;

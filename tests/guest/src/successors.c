@@ -40,9 +40,6 @@ static bool at_once, threads;
 
 static int no_ring(unsigned int entries, struct io_uring *ring, struct io_uring_params *params)
 {
-	(void)entries;
-	(void)ring;
-	(void)params;
 	return -EPERM;
 }
 

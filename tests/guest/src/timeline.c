@@ -5,7 +5,6 @@
  *	timeline DEVICE <SCRIPT
  *
  *	open RECORDS TAGS [STOP_NS [FLAGS]]    begin to record
- *	join                                   by the descriptor of the environment
  *	close
  *	control COMMAND [STOP_NS]
  *	pread|pwrite|hipri BYTES OFFSET [COUNT]
@@ -194,7 +193,6 @@ static long raw(const struct line *l)
 
 static int print_record(const struct chario_timeline_record *r, void *data)
 {
-	(void)data;
 	printf("%s op=%u cpu=%u disk=%u task=%u queue=%u request=%u command=%u offset=%llu "
 	       "bytes=%llu result=%lld time=%llu\n",
 	       chario_timeline_stage_name(r->stage), r->op, r->cpu, r->disk, r->task, r->queue,
@@ -204,7 +202,6 @@ static int print_record(const struct chario_timeline_record *r, void *data)
 
 static int print_request(const struct chario_timeline_request *r, void *data)
 {
-	(void)data;
 	printf("request op=%u task=%u queue=%u commands=%u polled=%u offset=%lu result=%ld", r->op,
 	       r->task, r->queue, r->commands, r->polled, r->offset, r->result);
 	for (unsigned int stage = 0; stage < CHARIO_TIMELINE_STAGES; stage++)
@@ -224,42 +221,30 @@ static long print_all(const struct line *l)
 
 static long make(struct line *l)
 {
-	if (is(l, "open"))
-		return open_timeline(l);
-	if (is(l, "join"))
-		return chario_timeline_join(&timeline);
+	const char *verb = l->words[0];
+
+	CASE(verb, "open", open_timeline(l));
 	if (is(l, "close")) {
 		chario_timeline_close(timeline);
 		timeline = NULL;
 		return 0;
 	}
-	if (is(l, "control"))
-		return chario_timeline_control(timeline, (enum chario_timeline_command)word(l, 1),
-					       word(l, 2));
-	if (is(l, "register"))
-		return register_once();
-	if (is(l, "flush"))
-		return fsync(chario_device_fd(device)) ? -errno : 0;
-	if (is(l, "tag"))
-		return tag(l);
-	if (is(l, "totals"))
-		return print_totals();
-	if (is(l, "header"))
-		return print_header();
-	if (is(l, "map"))
-		return map(l);
-	if (is(l, "write"))
-		return make_writable();
-	if (is(l, "raw"))
-		return raw(l);
-	if (is(l, "records") || is(l, "requests"))
-		return print_all(l);
-	if (is(l, "touch"))
-		return touch(l->words[1]);
-	if (is(l, "await"))
-		return await(l->words[1]);
-	if (is(l, "die"))
-		return raise(SIGKILL);
+	CASE(verb, "control",
+	     chario_timeline_control(timeline, (enum chario_timeline_command)word(l, 1),
+				     word(l, 2)));
+	CASE(verb, "register", register_once());
+	CASE(verb, "flush", fsync(chario_device_fd(device)) ? -errno : 0);
+	CASE(verb, "tag", tag(l));
+	CASE(verb, "totals", print_totals());
+	CASE(verb, "header", print_header());
+	CASE(verb, "map", map(l));
+	CASE(verb, "write", make_writable());
+	CASE(verb, "raw", raw(l));
+	CASE(verb, "records", print_all(l));
+	CASE(verb, "requests", print_all(l));
+	CASE(verb, "touch", touch(l->words[1]));
+	CASE(verb, "await", await(l->words[1]));
+	CASE(verb, "die", raise(SIGKILL));
 	return calls(l);
 }
 

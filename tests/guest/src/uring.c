@@ -95,7 +95,6 @@ static void prepare_command(struct state *s, struct io_uring_sqe *sqe, unsigned 
 static void submit(struct state *s, unsigned int slot, uint64_t place, bool write)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&s->ring);
-	unsigned int bytes = (unsigned int)s->bytes;
 	uint64_t offset = place * s->bytes;
 
 	s->places[slot] = place;
@@ -105,14 +104,9 @@ static void submit(struct state *s, unsigned int slot, uint64_t place, bool writ
 		memset(s->buffers[slot], 0xee, s->bytes);
 	if (s->transfer)
 		prepare_command(s, sqe, slot, offset, write);
-	else if (write && s->fixed)
-		io_uring_prep_write_fixed(sqe, s->fd, s->buffers[slot], bytes, offset, (int)slot);
-	else if (write)
-		io_uring_prep_write(sqe, s->fd, s->buffers[slot], bytes, offset);
-	else if (s->fixed)
-		io_uring_prep_read_fixed(sqe, s->fd, s->buffers[slot], bytes, offset, (int)slot);
 	else
-		io_uring_prep_read(sqe, s->fd, s->buffers[slot], bytes, offset);
+		ring_prep_call(sqe, s->fd, write, s->fixed ? (int)slot : -1, s->buffers[slot],
+			       s->bytes, offset);
 	if (write && s->dsync && !s->transfer)
 		sqe->rw_flags = RWF_DSYNC;
 	if (s->async)
@@ -185,17 +179,9 @@ static void register_with_disk(struct state *s)
 {
 	s->transfers = calloc(s->depth, sizeof(*s->transfers));
 	for (unsigned int i = 0; i < s->depth; i++) {
-		struct chario_buffer_create create = {
-			.size = sizeof(create),
-			.kind = CHARIO_BUFFER_REGISTERED,
-			.address = (uintptr_t)s->buffers[i],
-			.bytes = s->bytes,
-		};
-
-		if (ioctl(s->fd, CHARIO_IOC_BUFFER_CREATE, &create))
-			die("CHARIO_IOC_BUFFER_CREATE");
 		s->transfers[i].size = sizeof(s->transfers[i]);
-		s->transfers[i].buffer = create.id;
+		s->transfers[i].buffer =
+			must_create(s->fd, CHARIO_BUFFER_REGISTERED, s->buffers[i], s->bytes, 0).id;
 	}
 }
 

@@ -55,14 +55,11 @@ static int make_buffer(struct state *state, const char *kind, uint64_t address)
 	struct chario_buffer **buffer = &state->buffer;
 	int flags = MAP_ANONYMOUS | (strcmp(kind, "shared") ? MAP_PRIVATE : MAP_SHARED), memory;
 
-	if (!strcmp(kind, "pool"))
-		return chario_buffer_pool(state->device, BYTES, 0, buffer);
-	if (!strcmp(kind, "streaming"))
-		return chario_buffer_pool(state->device, BYTES, CHARIO_BUFFER_STREAMING, buffer);
-	if (!strcmp(kind, "window"))
-		return chario_buffer_window(state->device, address, BYTES, 0, buffer);
-	if (!strcmp(kind, "inside"))
-		return chario_buffer_inside(state->device, BYTES, 0, buffer);
+	CASE(kind, "pool", chario_buffer_pool(state->device, BYTES, 0, buffer));
+	CASE(kind, "streaming",
+	     chario_buffer_pool(state->device, BYTES, CHARIO_BUFFER_STREAMING, buffer));
+	CASE(kind, "window", chario_buffer_window(state->device, address, BYTES, 0, buffer));
+	CASE(kind, "inside", chario_buffer_inside(state->device, BYTES, 0, buffer));
 	if (!strcmp(kind, "private") || !strcmp(kind, "shared"))
 		return chario_buffer_register(state->device, must_map(BYTES, flags, -1, 0), BYTES,
 					      0, buffer);

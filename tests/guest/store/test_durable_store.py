@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from bind_lab import install_into_cache, installing
+from bind_lab import COMMAND_LIMIT_S, install_into_cache, installing
 from disks import MIB
 from entries import FLUSH, WRITE, Entry, Submissions
 from rig import Rig
@@ -27,7 +27,6 @@ TABLE_BLOCKS = 4
 SECOND_TABLE = DISK_MIB * MIB // BLOCK - 1 - TABLE_BLOCKS
 LAST_BLOCK = DISK_MIB * MIB // BLOCK - 1
 SOURCE = "/run/source"
-COMMAND_LIMIT_S = 300
 SETUP = Setup(drives=(Nvme("durable", (Namespace(DISK_MIB), Namespace(DISK_MIB, 4096))),))
 
 

@@ -10,18 +10,17 @@ import random
 import time
 from collections.abc import Iterator
 from errno import EAGAIN, ETIMEDOUT
-from pathlib import Path
 
 import pytest
 from disks import setting
-from programs import compile_program
+from programs import BUILD, compile_program
+from python_calls import start_script
 from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import FileGuest, Setup
-from test_any_size import PRELUDE, PYTHON
 from waiting import until
 
 from chario_lab.guest import faults
-from chario_lab.guest.devices import PCI, bind
+from chario_lab.guest.devices import bind, find_block
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, Throttle
 from chario_lab.kernel import DEBUG
@@ -33,7 +32,6 @@ pytestmark = [
 
 BYTES = 64 << 10
 HELD, STALLS = 0, 1
-BUILD = Path(os.environ.get("CHARIO_BUILD", Path(__file__).resolve().parents[2] / "build"))
 # Of each way to write and each medium.
 WRITERS = int(os.environ.get("WRITERS", "10"))
 WRITES_PER_S = (20, 100, 200, 1000)
@@ -74,14 +72,6 @@ def start(rig: Rig, disk: str, way: str, deadline_ms: int) -> Job:
     return rig.start(disk, f"deadline,{deadline_ms}", "lock", *CALLS[way])
 
 
-def stalled(rig: Rig) -> str:
-    """A disk whose drive does not answer any more: what passed is the first request."""
-    disk = rig.disk(STALLS)
-    faults.stall(rig.guest, STALLS)
-    assert rig.call(disk, f"read,0,{BYTES}") == BYTES
-    return disk
-
-
 def kill_writer(rig: Rig, disk: str, job: Job, ends_at_once: bool = True) -> None:
     """Kill a program whose write the drive holds: its lock is refused until the drive goes on."""
     until(lambda: rig.counters(disk)["write_commands"] == 1, "nothing has been written")
@@ -106,7 +96,7 @@ def test_a_write_of_a_killed_process_keeps_its_lock(rig: Rig, way: str) -> None:
 @pytest.mark.parametrize("way", [*CALLS, *RINGS])
 def test_a_write_that_is_late_keeps_its_lock(rig: Rig, way: str) -> None:
     """Its caller was told ETIMEDOUT and has ended: the lock is granted when the drive has been reset."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS)
     done = start(rig, disk, way, 300).wait()
     if way in RINGS:
         assert uring_results(done) == {-ETIMEDOUT: 1}
@@ -153,8 +143,7 @@ time.sleep(1000)
 def test_what_one_drive_holds_up_holds_up_no_other(rig: Rig) -> None:
     """300 files of a drive that stands still: locks of another drive's files are given back all the same."""
     stalls, disk = rig.disk(STALLS), rig.disk(HELD)
-    rig.remove("/run/many")
-    many = rig.guest.start([*PYTHON, PRELUDE + MANY, stalls], timeout_s=CALL_LIMIT_S)
+    many = start_script(rig.guest, stalls, MANY)
     rig.wait_file("/run/many")
     faults.set_limits(rig.guest, STALLS, 1, {"iops-total": 1})
     waiting = "cat /proc/[0-9]*/stack | grep -c write_left_lying"
@@ -168,7 +157,7 @@ def test_what_one_drive_holds_up_holds_up_no_other(rig: Rig) -> None:
 
 def test_settle_waits_for_late_writes_of_the_file(rig: Rig) -> None:
     """Within its deadline, of these bytes, and of no other file; afterwards the lock may be given back."""
-    disk = stalled(rig)
+    disk = rig.stalled(STALLS)
     job = rig.start(disk, "settle,0,65536,1", "deadline,300", f"write,0,{BYTES}", "settle,65536,65536,1",
                     "settle,0,65536,0", "settle,0,65536,1", "stats", "settle,0,18446744073709551615,0")  # fmt: skip
     values = [value for _, value in results(job.wait())]
@@ -181,8 +170,7 @@ def plain_device(rig: Rig) -> str:
     rig.guest.must("modprobe nvme_core multipath=N && modprobe nvme")
     address = rig.address(STALLS)
     bind(rig.guest, address, "nvme")
-    found = f"{PCI}/devices/{address}/nvme/*/nvme*n1"
-    return "/dev/" + rig.guest.must(f"until ls -d {found} 2>/dev/null; do sleep 0.1; done").split("/")[-1].strip()
+    return find_block(rig.guest, address)
 
 
 def plain_file(rig: Rig) -> str:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Debian's GStreamer records to a character disk, or to a region of one, and plays it again."""
 
-import os
 import platform
 import re
 from collections.abc import Iterator
@@ -10,13 +9,12 @@ from pathlib import Path
 import pytest
 from block_side import set_regions
 from disks import MIB
-from programs import TOP
+from programs import BUILD
 
 from chario_lab.guest.session import Guest
 
 pytestmark = [pytest.mark.area("gst/")]
 
-BUILD = Path(os.environ.get("CHARIO_BUILD", TOP / "build"))
 # Emulation is slow, and loading programs over 9p too.
 LIMIT_S = 600
 FRAMES = 20

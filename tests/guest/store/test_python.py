@@ -2,17 +2,14 @@
 """The Python package on a character disk: its buffers are the module's memory."""
 
 import json
-import os
-from pathlib import Path
 
 import pytest
-from programs import TOP
+from programs import BUILD, TOP
 
 from chario_lab.guest.session import Guest
 
 pytestmark = [pytest.mark.area("python/", "lib/include/"), pytest.mark.smoke]
 
-BUILD = Path(os.environ.get("CHARIO_BUILD", TOP / "build"))
 LIMIT_S = 300
 
 PROGRAM = """

@@ -12,7 +12,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from pathlib import Path
 import pytest
 from conftest import Launcher
 from disks import Programs
+from programs import run_here
 from waiting import until
 
 from chario_lab.guest.devices import bdf, bind, nodes
@@ -52,15 +52,7 @@ def run_on(guest: Guest, programs: Programs, seed: int) -> Job:
 
 def judge(programs: Programs, image: Path, seed: int) -> None:
     """The store is right; what the program says of it is shown with a failure."""
-    command: list[str | Path] = [programs("store_cuts"), "judge", image, str(seed)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def kill(guest: Guest) -> None:
-    """The end of a machine."""
-    guest.process.kill()
-    guest.process.wait()
+    run_here(programs("store_cuts"), "judge", image, str(seed))
 
 
 def is_stopped(pid: int) -> bool:
@@ -101,7 +93,7 @@ def test_any_moment(fresh_guest: Launcher, guest_program: Programs, tmp_path: Pa
         with stopped(guest):
             shutil.copyfile(image, copy)
             judge(guest_program, copy, seed)
-    kill(guest)
+    guest.kill()
     judge(guest_program, image, seed)
 
 
@@ -113,6 +105,6 @@ def test_killed_machines(fresh_guest: Launcher, guest_program: Programs, tmp_pat
         guest = fresh_guest(drives=drive(image, 4096 if number % 2 else 512), dies=True)
         run_on(guest, guest_program, seed)
         time.sleep(random.uniform(0.0, 3.0))
-        kill(guest)
+        guest.kill()
         judge(guest_program, image, seed)
         image.unlink()

@@ -3,7 +3,7 @@
 
 import pytest
 from conftest import Launcher
-from disks import MIB, Programs, counters, grown
+from disks import HIDDEN, HIDDEN_BYTES, Programs, counters, grown
 from test_dmabuf import EXPORTERS, need
 
 from chario_lab.guest.devices import bdf, bind, nodes
@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.area("lib/src/view/"), pytest.mark.kernels("6.12"), py
 
 LIMIT_S = 900
 AUTO, MARKS, WRITE_PROTECT, COMPARE, NONE = range(5)
-HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
 # Kernels without asynchronous userfaultfd.
 OLD = ("6.1",)
 BLOCKS = 64

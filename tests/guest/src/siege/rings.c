@@ -88,16 +88,8 @@ void run_ring(struct seat *s, struct op *op)
 		struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
 		const struct piece *p = &op->pieces[i];
 
-		if (op->write && fixed)
-			io_uring_prep_write_fixed(sqe, s->fd, p->memory, p->bytes, p->disk_offset,
-						  0);
-		else if (op->write)
-			io_uring_prep_write(sqe, s->fd, p->memory, p->bytes, p->disk_offset);
-		else if (fixed)
-			io_uring_prep_read_fixed(sqe, s->fd, p->memory, p->bytes, p->disk_offset,
-						 0);
-		else
-			io_uring_prep_read(sqe, s->fd, p->memory, p->bytes, p->disk_offset);
+		ring_prep_call(sqe, s->fd, op->write, fixed ? 0 : -1, p->memory, p->bytes,
+			       p->disk_offset);
 		io_uring_sqe_set_data64(sqe, i);
 		if (chance(s, 8))
 			io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
