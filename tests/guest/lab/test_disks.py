@@ -82,6 +82,7 @@ def on(*drives: int) -> pytest.MarkDecorator:
 def test_a_disk_is_as_specified(disk: Disk) -> None:
     """Linux sees the size, the block size and the write cache of the specification."""
     wanted = DRIVES[disk.drive]
+    assert not isinstance(wanted, spec.Nvme)
     cache = "write back" if getattr(wanted, "write_cache", False) else "write through"
     assert int(disk.show("size")) * 512 == wanted.size_mib << 20
     assert int(disk.show("queue/logical_block_size")) == getattr(wanted, "lba_bytes", 512)
