@@ -47,8 +47,9 @@ struct chario_area {
  * @end: end of the recording, or of an earlier part
  * @continued: true if another part was begun behind the end, of which there may be nothing; that
  *	removes the end of a ring, which need not have had one
- * @reached: number behind the last segment that is known to have been written; a hint only,
- *	as programs of the first release leave what they know of an earlier recording
+ * @reached: number behind the last segment that has been written or, in a ring, skipped, as far as
+ *	the table tells; a hint only, as programs of the first release leave what they know of an
+ *	earlier recording
  */
 struct chario_area_stream {
 	uint64_t session;

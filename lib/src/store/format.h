@@ -131,7 +131,8 @@ struct store_end {
  * @nr_buffers: number of buffers of a stream
  * @end_session: lower half of the session of a stream that was closed, or its complement if it has
  *	been continued since; any other value makes @end invalid
- * @end: end of a stream that was closed
+ * @end: end of a stream that was closed; its last segment alone, or those that were skipped, of a
+ *	ring that has been continued
  */
 struct store_fields {
 	uint32_t flags;

@@ -45,9 +45,11 @@ static int skip_damage(struct chario_stream *stream, const struct store_end *end
 		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence);
 		head->records = head->last.records + head->last.nr_records;
 	}
-	/* A program that was killed may have begun to write behind segments that it had skipped. */
-	if (tape->ring && tape->told < CHARIO_DISK_COUNT_MAX)
-		next = MAX(next, tape->told);
+	/* One that was killed may have skipped segments, and begun to write the next one. */
+	if (tape->ring && tape->told > next && tape->told < CHARIO_DISK_COUNT_MAX) {
+		unreadable += tape->told - next;
+		next = tape->told;
+	}
 	if (is_sane(end)) {
 		unreadable = end->segment + 1 < next ? unreadable : 0;
 		next = MAX(next, end->segment + 1);

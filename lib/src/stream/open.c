@@ -140,12 +140,12 @@ static int plan_new(struct chario_stream *stream, struct chario_area_stream *ent
 	entry->nr_buffers = choose_window(stream, slots, entry->ring);
 	stream->window = entry->nr_buffers;
 	/*
-	 * The table stores the lower half of the session with the end, and 0 means that
-	 * there is no end.
+	 * The table stores the lower half of the session with the end, or the complement of
+	 * that, and 0 means that there is no end.
 	 */
 	do
 		err = get_random(&entry->session);
-	while (!err && !(uint32_t)entry->session);
+	while (!err && (uint32_t)(entry->session + 1) <= 1);
 	return err;
 }
 

@@ -101,8 +101,8 @@ static int note_progress(struct chario_reader *reader, uint64_t segment)
 }
 
 /*
- * Returns whether a segment belongs to a part that has ended, because the table knows of it, or
- * the present producer has begun another part behind it; or a negative errno.
+ * Returns whether a segment belongs to a part that has ended, because the table knows of one behind
+ * it, or the present producer has begun another part behind it; or a negative errno.
  */
 static int is_past(struct chario_reader *reader, uint64_t segment)
 {

@@ -325,7 +325,7 @@ static int find_head(struct chario_tape *tape, bool is_still, struct chario_pile
 
 int chario_tape_skip_unreadable(struct chario_tape *tape, uint64_t *next, uint64_t *unreadable)
 {
-	uint64_t from = *next, end = tape->ring ? from + tape->slots - 1 : tape->slots;
+	uint64_t from = *next, end = end_of_search(tape, from);
 
 	for (uint64_t at = from; tape->doubtful && at < MIN(end, *next + tape->window); at++) {
 		int ret = chario_tape_is_unreadable(tape, at, 0);

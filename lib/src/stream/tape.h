@@ -31,7 +31,8 @@ struct chario_tape_place {
  * @window: number of segments that may be missing before the newest
  * @ring: true if the newest segments overwrite the oldest
  * @reads: number of reads of headers; some read those of many blocks
- * @told: number behind the last segment of parts that the table knew to have been closed
+ * @told: number behind the last segment of parts before the present one, as far as the table knew;
+ *	0 if it knew of none
  * @seen: number behind the newest segment that any search has found
  * @gap: number of places right behind the newest segment, up to a window, that have no valid
  *	header and may have been written all the same
@@ -127,7 +128,7 @@ struct chario_piece {
  * @torn: number of segments, from the newest with a good first header on, in which batches are
  *	bad before the last one, or this is not whole
  * @torn_end: number behind the last of these segments
- * @unread_rest: true if a batch may follow it in the segment that cannot be read
+ * @unread_rest: true if a batch that cannot be read may follow the last one in its segment
  * @ended: true if the last batch is whole and the recording was closed behind it
  * @last: header of the last batch in the newest segment
  * @next_sequence: number after that of the last whole record
