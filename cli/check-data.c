@@ -131,10 +131,8 @@ static int read_records(struct check *check, struct chario_reader *reader, struc
 	uint64_t missing = 0, lost = 0;
 	int err = 0;
 
-	while ((!err || err == -EIO) && loss->blocks < MOST_ERRORS && !cli_interrupted()) {
+	while (!err && !cli_interrupted()) {
 		err = chario_reader_next(reader, 0, &record);
-		if (err == -EIO)
-			loss->blocks++;
 		if (!err || err == -ENODATA || err == -EAGAIN)
 			missing += record.missing;
 		if (!err)

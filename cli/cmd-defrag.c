@@ -55,7 +55,7 @@ static void say_staying(const struct cli *cli, const struct work *work)
 
 		cli_say(cli,
 			"\"%s\" stays in %s: a block of it cannot be read, or one of its new place cannot be written\n"
-			"copy away what can be read, chario rm it and call chario defrag again; chario check --data says what cannot be read",
+			"copy away what can be read (chario get, or replay of a recording), chario rm it and call chario defrag again",
 			area->name, area->flags & CHARIO_AREA_MOVING ? "two pieces" : "its place");
 	}
 }
@@ -106,7 +106,7 @@ static int tell(const struct cli *cli, const struct work *work, int ret)
 		return work->stays.nr_areas ? CLI_FAILED : status;
 	if (ret < 0)
 		return cli_fail_area(cli, ret, "cannot go on; chario defrag takes it up again");
-	return cli_say(cli, "stopped; all areas are whole, and chario defrag goes on from here");
+	return cli_say(cli, "stopped; nothing is lost, and chario defrag goes on from here");
 }
 
 static int run(const struct cli *cli, bool quiet)

@@ -141,6 +141,10 @@ TEST(test_seek, "records and times are found")
 	EQUAL(rig.recording.last_time_ns, 1100);
 	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
 	EQUAL(rig_next(), -ESTALE);
+	EQUAL(chario_reader_seek(rig.reader, 0), -ESTALE);
+	EQUAL(chario_reader_seek(rig.reader, UINT64_MAX), -ESTALE);
+	EQUAL(chario_reader_seek_newest(rig.reader, 1), -ESTALE);
+	EQUAL(chario_reader_seek_time(rig.reader, 1), -ESTALE);
 	rig_close_reader();
 	EQUAL(rig_record(0, 300, 1000), 0);
 	EQUAL(chario_stream_lose(rig.stream, 10, 0), 0);

@@ -144,8 +144,9 @@ void chario_reader_close(struct chario_reader *reader);
  * time.
  *
  * Context: may sleep.
- * Return: 0; -EINVAL when @size is smaller than the first version of the struct;
- * or an error of pread(2).
+ * Return: 0; -EINVAL when @size is smaller than the first version of the struct; -ENODATA if the
+ * area holds no recording any more; -EUCLEAN if the table has lost the area; -ENOMEM; or an error
+ * of pread(2).
  */
 int chario_reader_get_recording(struct chario_reader *reader, struct chario_recording *recording,
 				size_t size);
@@ -203,7 +204,8 @@ uint64_t chario_reader_boottime_ns(const struct chario_reader *reader);
  * before an interruption: one that is damaged may count as not durable.
  *
  * Context: may sleep.
- * Return: 0; -ENODATA if the area holds no recording any more; or an error of pread(2).
+ * Return: 0; -ENODATA if the area holds no recording any more; -EUCLEAN if the table has lost the
+ * area; or an error of pread(2).
  */
 int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, uint64_t *undurable);
 
@@ -216,7 +218,8 @@ int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, ui
  * The call makes a binary search over segments.
  *
  * Context: may sleep.
- * Return: 0; -ESTALE, see chario_reader_next(); or an error of pread(2).
+ * Return: 0; -ESTALE, see chario_reader_next(); -EUCLEAN if the table has lost the area; -ENOMEM;
+ * or an error of pread(2).
  */
 int chario_reader_seek(struct chario_reader *reader, uint64_t sequence);
 
@@ -227,7 +230,8 @@ int chario_reader_seek(struct chario_reader *reader, uint64_t sequence);
  *	it has so many; those that are missing count, too
  *
  * Context: may sleep.
- * Return: 0; -ESTALE, see chario_reader_next(); or an error of pread(2).
+ * Return: 0; -ESTALE, see chario_reader_next(); -EUCLEAN if the table has lost the area; -ENOMEM;
+ * or an error of pread(2).
  */
 int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records);
 
@@ -247,7 +251,8 @@ int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records);
  * release it reads the headers of all segments.
  *
  * Context: may sleep.
- * Return: 0; -ESTALE, see chario_reader_next(); or an error of pread(2).
+ * Return: 0; -ESTALE, see chario_reader_next(); -EUCLEAN if the table has lost the area; -ENOMEM;
+ * or an error of pread(2).
  */
 int chario_reader_seek_time(struct chario_reader *reader, uint64_t time_ns);
 

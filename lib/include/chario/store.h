@@ -482,8 +482,9 @@ typedef int chario_store_progress(uint64_t done_bytes, uint64_t total_bytes, voi
  * because a block of the new place has gone bad meanwhile, the area stays in two pieces.
  *
  * Context: may sleep; for as long as copying takes.
- * Return: 0; the result of @progress; -EIO also, at the end, if an area stays for such a block, although
- * all others have been moved; -EBUSY if the lock of the table is held; -EROFS;
+ * Return: 0; the result of @progress; -EIO if the table cannot be read or written, and also, at the
+ * end, if an area stays for such a block, although all others have been moved: see
+ * chario_store_defrag_report(); -EBUSY if the lock of the table is held; -EROFS;
  * -EUCLEAN; -EDQUOT if the file system that has the store's file has no room for the moved
  * data or for the table; -ENOMEM; and the errors of pread(2) and pwrite(2).
  */

@@ -180,7 +180,7 @@ static int seek(struct chario_reader *reader, uint64_t sequence)
 	if (ret)
 		ret = chario_reader_enter(reader, &batch);
 	reader->from_sequence = sequence;
-	return ret < 0 ? ret : 0;
+	return ret < 0 ? ret : chario_reader_check_session(reader);
 }
 
 int chario_reader_seek(struct chario_reader *reader, uint64_t sequence)
