@@ -55,7 +55,7 @@ LEAST_LIMIT_S, LIMIT_FACTOR = 20.0, 10.0
 
 @dataclass(frozen=True)
 class Program:
-    """A unit test: what it runs in which build folder, what has to be built for it, and how long it takes."""
+    """A unit test: what it runs in which build folder, the files of that, and how long it takes."""
 
     name: str
     folder: Path
@@ -221,7 +221,7 @@ class Sweep:
             begin = time.monotonic()
             ended = self._execute(program, {"GCOV_PREFIX": counters}, UNIT_LIMIT_S)
             seconds = time.monotonic() - begin
-            if ended.rc:
+            if ended.rc != 0:
                 raise MutantError(f"{program.name} does not pass without a mutation:\n{ended.output[-OUTPUT_CHARS:]}")
             found = list(Path(counters).rglob("libchario-inner.a.p/*.gcda"))
             for path in found:

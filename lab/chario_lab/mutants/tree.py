@@ -31,7 +31,7 @@ END_LIMIT_S = 120.0
 EVIDENCE_CHARS = 100
 WORKSHOP = "module"
 GUEST_TESTS = "tests/guest"
-# The folders of a copy that are built there.
+# The folders of a copy that are no part of the checkout: what is built, and a copy with all mutations.
 KEPT = ("build", WORKSHOP, "sweep", "sweep-coverage")
 
 
@@ -119,7 +119,7 @@ class Tree:
     def _ninja(self, targets: Sequence[str]) -> str:
         self._introspect()
         ended = run_limited(["ninja", "-C", str(self.build), *targets], self.folder, UNIT_LIMIT_S)
-        return ended.output if ended.rc else ""
+        return ended.output if ended.rc != 0 else ""
 
 
 def locate(folder: Path, name: str) -> str:
@@ -201,7 +201,7 @@ def end(process: subprocess.Popen[str]) -> str:
 def must(command: Sequence[str], folder: Path) -> str:
     """Run a program that has to succeed; its output."""
     ended = run_limited(command, folder, UNIT_LIMIT_S)
-    if ended.rc:
+    if ended.rc != 0:
         raise MutantError(f"{' '.join(command)} failed:\n{ended.output.rstrip()}")
     return ended.output
 
