@@ -89,7 +89,7 @@ int chario_area_set_stream(struct chario_area *area, const struct chario_area_st
 int chario_area_end_stream(struct chario_area *area, const struct store_end *end);
 
 /* Record in the table that the recording is continued behind an end; this is one change. */
-int chario_area_reopen_stream(struct chario_area *area, const struct store_end *end);
+int chario_area_continue_stream(struct chario_area *area, const struct store_end *end);
 
 /*
  * Read the recording's entry from the table.  Returns 0; -ENODATA; -EUCLEAN if the table

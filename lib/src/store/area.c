@@ -349,7 +349,7 @@ int chario_area_end_stream(struct chario_area *area, const struct store_end *end
 	return change(area, &fields);
 }
 
-int chario_area_reopen_stream(struct chario_area *area, const struct store_end *end)
+int chario_area_continue_stream(struct chario_area *area, const struct store_end *end)
 {
 	struct store_fields fields = area->fields;
 

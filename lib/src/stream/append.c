@@ -11,7 +11,10 @@ static bool is_sane(const struct store_end *end)
 	       end->segment < CHARIO_DISK_COUNT_MAX;
 }
 
-/* Place the head behind segments that hold nothing readable, and batches that may be there. */
+/*
+ * Place the head behind segments that hold nothing readable, and batches that may be there: each
+ * block may have been one, and they have serial numbers from 0 on.
+ */
 static void skip_to(struct chario_stream *stream, struct chario_head *head, uint64_t next)
 {
 	uint64_t from = head->found ? head->last.segment + 1 : 0;
@@ -45,7 +48,7 @@ static int skip_damage(struct chario_stream *stream, const struct store_end *end
 		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence);
 		head->records = head->last.records + head->last.nr_records;
 	}
-	/* One that was killed may have skipped segments, and begun to write the next one. */
+	/* A program that was killed may have skipped these, and begun to write the next one. */
 	if (tape->ring && tape->told > next && tape->told < CHARIO_DISK_COUNT_MAX) {
 		unreadable += tape->told - next;
 		next = tape->told;

@@ -49,10 +49,10 @@ void chario_losses_reset(struct chario_losses *losses)
 	};
 }
 
-void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap,
+void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t kept,
 			      uint64_t window)
 {
-	losses->gaps.worn_end = chario_saturating_sub(newest + 1, lap);
+	losses->gaps.worn_end = chario_saturating_sub(newest + 1, kept);
 	losses->gaps.nr_hidden = window;
 }
 
@@ -248,14 +248,14 @@ static bool is_interrupted(const struct chario_disk_batch *last,
 
 /* Begin the next part. */
 static void end_part(struct chario_losses *losses, const struct chario_disk_batch *batch,
-		     uint64_t lap)
+		     uint64_t kept)
 {
 	const struct chario_disk_batch *last = &losses->batch.header;
 	struct chario_gaps *gaps = &losses->gaps;
 	bool closed = is_closed(last, batch);
 
-	if (is_interrupted(last, batch) && batch->segment > lap)
-		gaps->torn_end = MAX(gaps->torn_end, batch->segment - lap);
+	if (is_interrupted(last, batch) && batch->segment > kept)
+		gaps->torn_end = MAX(gaps->torn_end, batch->segment - kept);
 	if (closed)
 		losses->closed = *last;
 	chario_gaps_end_part(gaps, closed);
@@ -343,7 +343,7 @@ static void judge_end(const struct chario_losses_batch *last, const struct chari
 
 /* Leave the present batch, whose records that were not read are missing, for another. */
 static void leave_batch(struct chario_losses *losses, const struct chario_disk_batch *batch,
-			uint64_t lap)
+			uint64_t kept)
 {
 	const struct chario_losses_batch *last = &losses->batch;
 	bool is_other = last->header.part != batch->part;
@@ -366,7 +366,7 @@ static void leave_batch(struct chario_losses *losses, const struct chario_disk_b
 			losses->gaps.nr_sure = losses->gaps.nr;
 	}
 	if (is_other)
-		end_part(losses, batch, lap);
+		end_part(losses, batch, kept);
 	chario_gaps_add(&losses->gaps, &behind);
 }
 
@@ -399,7 +399,7 @@ static bool is_same(const struct chario_disk_batch *last, const struct chario_di
 }
 
 void chario_losses_go_to(struct chario_losses *losses, const struct chario_disk_batch *batch,
-			 bool from_start, bool is_joined, uint64_t lap)
+			 bool from_start, bool is_joined, uint64_t kept)
 {
 	const struct chario_disk_batch *last = &losses->batch.header;
 	uint64_t first_segment = is_joined ? batch->segment : find_first_segment(losses, batch);
@@ -407,7 +407,7 @@ void chario_losses_go_to(struct chario_losses *losses, const struct chario_disk_
 	if (is_same(last, batch))
 		return;
 	if (chario_losses_have_begun(losses))
-		leave_batch(losses, batch, lap);
+		leave_batch(losses, batch, kept);
 	else
 		begin_with(losses, batch, from_start);
 	losses->lost = (struct chario_losses_lost){

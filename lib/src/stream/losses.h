@@ -91,19 +91,19 @@ bool chario_losses_have_begun(const struct chario_losses *losses);
 void chario_losses_reset(struct chario_losses *losses);
 
 /*
- * Take note of the newest segment of a ring that is known; @lap is that of chario_tape_lap().  A
- * power cut can take the first headers of a window, and so hide that many newer ones.
+ * Take note of the newest segment of a ring that is known; @kept is what chario_tape_kept_slots()
+ * returns.  A power cut can take the first headers of a window, and so hide that many newer ones.
  */
-void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t lap,
+void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t kept,
 			      uint64_t window);
 
 /*
  * Go on to a batch; @from_start says that the recording begins with it or a gap before it,
- * @is_joined that all of its first record that lies before it has been read.  @lap is that of
- * chario_tape_lap().
+ * @is_joined that all of its first record that lies before it has been read.  @kept is what
+ * chario_tape_kept_slots() returns.
  */
 void chario_losses_go_to(struct chario_losses *losses, const struct chario_disk_batch *batch,
-			 bool from_start, bool is_joined, uint64_t lap);
+			 bool from_start, bool is_joined, uint64_t kept);
 
 /* Forget all records before one of the present batch, from which on missing ones count. */
 void chario_losses_start(struct chario_losses *losses, uint64_t sequence);

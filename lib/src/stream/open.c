@@ -159,9 +159,9 @@ static int make_pool_of_append(struct chario_stream *stream)
 }
 
 /*
- * Mark a recording as continued in the table before anything is written behind its end.  In a ring
- * the mark tells of segments that have been skipped, too: what those behind them overwrite looks as
- * before until they are whole.
+ * Find the place for the new part, and mark the recording as continued in the table before anything
+ * is written there.  In a ring the mark also tells which segments have been skipped: the new part
+ * overwrites the oldest segments, whose headers look as before until the new ones are whole.
  */
 static int begin_append(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
@@ -180,7 +180,7 @@ static int begin_append(struct chario_stream *stream, const struct chario_area_s
 		end = chario_stream_end_now(stream);
 	else if (entry->continued || !end.time_ns)
 		return 0;
-	return chario_area_reopen_stream(stream->area, &end);
+	return chario_area_continue_stream(stream->area, &end);
 }
 
 static int find_place(struct chario_stream *stream)

@@ -18,7 +18,7 @@ static void go_to(struct chario_reader *reader, const struct chario_disk_batch *
 	if (!goes_on(&reader->last, batch))
 		reader->done_bytes = 0;
 	chario_losses_go_to(&reader->losses, batch, reader->has_expected && !reader->expected,
-			    reader->done_bytes, chario_tape_lap(&reader->tape));
+			    reader->done_bytes, chario_tape_kept_slots(&reader->tape));
 	reader->last = *batch;
 	reader->is_cut = false;
 	reader->fresh = false;
@@ -76,7 +76,7 @@ void chario_reader_note_newest(struct chario_reader *reader, uint64_t newest)
 	const struct chario_tape *tape = &reader->tape;
 
 	if (tape->ring)
-		chario_losses_set_newest(&reader->losses, newest, chario_tape_lap(tape),
+		chario_losses_set_newest(&reader->losses, newest, chario_tape_kept_slots(tape),
 					 tape->window);
 }
 
@@ -288,10 +288,10 @@ int chario_reader_note_end(struct chario_reader *reader)
 bool chario_reader_is_before(const struct chario_disk_batch *hidden,
 			     const struct chario_disk_batch *batch)
 {
-	bool goes_on = hidden->serial + 1 == batch->serial &&
+	bool is_next = hidden->serial + 1 == batch->serial &&
 		       hidden->segment + 1 == batch->segment && !batch->offset;
 
-	return goes_on || hidden->next_sequence <= batch->sequence;
+	return is_next || hidden->next_sequence <= batch->sequence;
 }
 
 /*

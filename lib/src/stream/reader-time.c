@@ -160,7 +160,8 @@ static int jump(struct chario_reader *reader, const struct chario_disk_batch *ba
 	reader->expected = chario_reader_first_record(batch);
 	reader->skipped = 0;
 	chario_losses_reset(&reader->losses);
-	chario_losses_go_to(&reader->losses, batch, false, false, chario_tape_lap(&reader->tape));
+	chario_losses_go_to(&reader->losses, batch, false, false,
+			    chario_tape_kept_slots(&reader->tape));
 	chario_losses_start(&reader->losses, reader->expected);
 	return 0;
 }

@@ -73,7 +73,7 @@ struct chario_tape {
  * Returns the number of segments of a ring, up to the one being written, that are not being
  * overwritten; UINT64_MAX without a ring.
  */
-static inline uint64_t chario_tape_lap(const struct chario_tape *tape)
+static inline uint64_t chario_tape_kept_slots(const struct chario_tape *tape)
 {
 	return tape->ring ? tape->slots - tape->window : UINT64_MAX;
 }
