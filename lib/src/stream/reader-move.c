@@ -401,8 +401,8 @@ static int look_for_end(struct chario_reader *reader, bool live)
 }
 
 /*
- * Skip a batch whose first block is there but whose rest is not; what follows may be there.
- * Returns 1 if it was skipped, 0 if the rest may still be under way, or a negative errno.
+ * Skip a batch whose first block has changed since it was found; what follows may be there.
+ * Returns 1 if it was skipped, 0 if it may still be under way, or a negative errno.
  */
 static int leave_out(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
