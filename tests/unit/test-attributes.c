@@ -75,6 +75,7 @@ TEST(room_has_an_end, "their room has an end")
 {
 	char longest[ROOM + 1] = "k=";
 	char more[ROOM + 2] = "k=";
+	struct chario_area *area;
 
 	memset(longest + 2, 'v', ROOM - 3);
 	memset(more + 2, 'v', ROOM - 2);
@@ -88,6 +89,11 @@ TEST(room_has_an_end, "their room has an end")
 	EQUAL(chario_store_create(store, "other", 1, 0), 0);
 	EQUAL(chario_store_exchange(store, "a", "other"), -E2BIG);
 	EQUAL(chario_store_replace(store, "a", "other"), -E2BIG);
+	EQUAL(chario_store_create(store, "f", 1, CHARIO_CREATE_FILLING), 0);
+	EQUAL(chario_store_set_attributes(store, "f", longest), 0);
+	EQUAL(chario_area_open(store, "f", O_RDWR, &area), 0);
+	EQUAL(chario_area_publish(area, "other"), -E2BIG);
+	chario_area_close(area);
 	EQUAL(chario_store_exchange(store, "a", "b"), 0);
 	CHECK(has_all("b", longest, sizeof(longest)));
 	CHECK(has_all("a", "", 1));

@@ -4,12 +4,14 @@
  * in the kernel at the end.
  */
 #include <linux/net_tstamp.h>
+#include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 
 #include "recorder-rig.h"
@@ -513,6 +515,17 @@ TEST(test_error_queue, "errors without data end with the drain")
 		EQUAL(run(), i < 2 ? STOPPED : 0);
 	}
 	CHECK(rig_holds(0, 4));
+}
+
+/* Memory whose faults nobody has asked for has nothing to read. */
+TEST(test_nothing_but_errors, "a source that gives nothing but errors ends the recording")
+{
+	drop_source();
+	ends[0] = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	if (ends[0] < 0)
+		SKIP("this kernel gives nobody userfaultfd(2)");
+	ENDS(-EINVAL, CHARIO_RECORDER_READ);
+	HAS(0, 0, 0);
 }
 
 TEST_MAIN(recorder_begin, recorder_end)

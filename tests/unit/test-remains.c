@@ -346,6 +346,7 @@ TEST(stores_of_the_first_release_are_upgraded, "stores of the first release are 
 
 	use_first();
 	EQUAL(rig_open(disk, O_RDWR, &store), 0);
+	EQUAL(chario_store_upgrade("nosuch"), -ENOENT);
 	EQUAL(upgrade(), -EBUSY);
 	chario_store_close(store);
 	EQUAL(upgrade(), 0);

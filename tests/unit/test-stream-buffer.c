@@ -85,6 +85,27 @@ TEST(test_records, "the drive takes records from where they are")
 	EQUAL(rig_next(), -ENODATA);
 }
 
+/* Who does not wait is told that all transfers are in flight; what was refused takes no number. */
+TEST(test_many, "many transfers may be in flight, and no more")
+{
+	uint64_t count = 0;
+	int err = 0;
+
+	EQUAL(RIG_OPEN(.segment_bytes = RIG_BYTES / 2), 0);
+	rig_hold(RIG_BYTES);
+	while (!err && count < 1000) {
+		err = chario_stream_write_buffer(rig.stream, buffer, 0, 512, 1, 0, 0, NULL);
+		count += !err;
+	}
+	EQUAL(err, -EAGAIN);
+	EQUAL(count, 64);
+	rig_hold(0);
+	EQUAL(write_from(0, 512, NULL), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig.status.records, 65);
+	EQUAL(rig_close(), 0);
+}
+
 /* They count as written with their batch, which says nothing of when they were. */
 TEST(test_durable, "what is not copied is durable by itself")
 {
