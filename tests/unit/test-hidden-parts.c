@@ -404,4 +404,32 @@ TEST(test_deaf, "a reader that has searched behind damage finds a part that come
 	}
 }
 
+/* Have one read fail, behind so many. */
+static void fail_read(uint64_t after)
+{
+	rig.disk->faults.error = -EINVAL;
+	rig.disk->faults.read = (struct log_fault){ .after = after, .times = 1 };
+}
+
+/* While the first record is waited for, and where bad batches end the part before the producer's. */
+TEST(test_errors, "an error of reading is not taken for records that are still to come")
+{
+	EQUAL(open_long(0) ?: rig_open_reader(), 0);
+	for (uint64_t after = 0; after < 40; after += 3) {
+		fail_read(after);
+		EQUAL(chario_reader_next(rig.reader, 60000000000, &rig.record), -EINVAL);
+	}
+	for (uint64_t after = 0; !rig.disk->faults.read.times; after++) {
+		begin_again();
+		record_and_stop(0, 0, 6);
+		EQUAL(open_long(CHARIO_STREAM_APPEND) ?: record_each(6, 7), 0);
+		wipe(0, 4, 2);
+		EQUAL(rig_open_reader(), 0);
+		CHECK(rig_are_next(0, 4));
+		fail_read(after);
+		EQUAL(rig_next(), rig.disk->faults.read.times ? 0 : -EINVAL);
+	}
+	CHECK(rig.record.sequence == 6 && rig.record.missing == 2);
+}
+
 TEST_MAIN(begin, rig_end)
