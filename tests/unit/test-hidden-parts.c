@@ -22,10 +22,28 @@ bool __wrap_chario_area_has_writer(const struct chario_area *area)
 	return false;
 }
 
+/* Done once, before the next batch is loaded. */
+static void (*before_load)(void);
+
+int __real_chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *batch,
+			    struct chario_pile *pile);
+int __wrap_chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *batch,
+			    struct chario_pile *pile);
+
+int __wrap_chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *batch,
+			    struct chario_pile *pile)
+{
+	if (before_load)
+		before_load();
+	before_load = NULL;
+	return __real_chario_tape_load(tape, batch, pile);
+}
+
 static void begin(void)
 {
 	answers.nr_no = 0;
 	answers.then_yes = false;
+	before_load = NULL;
 	rig_begin_usual();
 }
 
@@ -430,6 +448,50 @@ TEST(test_errors, "an error of reading is not taken for records that are still t
 		EQUAL(rig_next(), rig.disk->faults.read.times ? 0 : -EINVAL);
 	}
 	CHECK(rig.record.sequence == 6 && rig.record.missing == 2);
+}
+
+/* The usual search does not come to the newest segment, which is looked at where it was found. */
+TEST(test_errors_behind_damage, "nor for the end of a recording behind damage")
+{
+	EQUAL(open_short(0) ?: record_each(0, 40) ?: rig_stop(false), 0);
+	memset(rig_place(2UL * RIG_SEGMENT), 0, 10UL * RIG_SEGMENT);
+	memset(rig_place(13UL * RIG_SEGMENT), 0, 19UL * RIG_SEGMENT);
+	EQUAL(rig_open_reader(), 0);
+	for (unsigned int i = 0; i < 6; i++)
+		EQUAL(rig_next(), 0);
+	EQUAL(rig.record.sequence, 25);
+	for (uint64_t after = 0; !rig.disk->faults.read.times; after++) {
+		EQUAL(rig_next(), -EAGAIN);
+		fail_read(after);
+		EQUAL(rig_next(), rig.disk->faults.read.times ? -EAGAIN : -EINVAL);
+	}
+}
+
+static unsigned char *fourth;
+
+static void wipe_fourth(void)
+{
+	memset(fourth, 0, 4096);
+}
+
+/* With a producer it may be on its way. */
+TEST(test_changed, "a batch that changes while it is read is passed over when it is final")
+{
+	EQUAL(open_long(0) ?: record_each(0, 6) ?: rig_read_back(), 0);
+	CHECK(rig_are_next(0, 3));
+	fourth = block(0, 3);
+	before_load = wipe_fourth;
+	EQUAL(rig_next(), 0);
+	CHECK(rig.record.sequence == 4 && rig.record.missing == 1);
+	for (uint64_t after = 0; !rig.disk->faults.read.times; after++) {
+		begin_again();
+		EQUAL(open_long(0) ?: record_each(0, 6) ?: rig_open_reader(), 0);
+		CHECK(rig_are_next(0, 3));
+		fourth = block(0, 3);
+		before_load = wipe_fourth;
+		fail_read(after);
+		EQUAL(rig_next(), rig.disk->faults.read.times ? -EAGAIN : -EINVAL);
+	}
 }
 
 TEST_MAIN(begin, rig_end)
