@@ -3,8 +3,8 @@
  * Two good copies of a block that differ: everybody takes the newer one, whichever of
  * the two it is, and nobody but a change or a repair writes.
  *
- * A power cut between the two writes of a change leaves the newer one first; a change
- * that was taken back leaves it second.
+ * A power cut between the two writes of a change leaves the newer one first; one while a change is
+ * taken back leaves it second.
  */
 #include "store-wreck.h"
 #include "tap.h"
@@ -115,8 +115,8 @@ TEST(a_repair_keeps_the_newer, "a repair keeps the newer copy")
 	}
 }
 
-/* The second write of the change fails: what was there before is newer than the change. */
-TEST(a_change_that_was_taken_back_is_older, "a change that was taken back is older")
+/* The second write of the change fails: what was there before is in both copies again. */
+TEST(a_change_that_was_taken_back_is_gone, "a change that was taken back is in no copy")
 {
 	struct chario_store *store;
 
@@ -126,9 +126,11 @@ TEST(a_change_that_was_taken_back_is_older, "a change that was taken back is old
 	wreck.disk->faults.write = (struct log_fault){ .after = 2, .times = 1 };
 	EQUAL(chario_store_resize(store, NAME, OLD_BYTES - 1), -EIO);
 	log_disk_heal(wreck.disk);
-	CHECK(sequence_of(wreck.disk->image, 1) > sequence_of(wreck.disk->image, 0));
+	CHECK(are_alike());
+	EQUAL(sequence_of(wreck.disk->image, 0), sequence_of(wreck.whole, 0) + 2);
 	EQUAL(rig_info(store, NAME).bytes, NEW_BYTES);
 	chario_store_close(store);
+	memset(wreck.disk->image + place(1), 0, BLOCK);
 	check_areas(O_RDONLY, NEW_BYTES);
 }
 

@@ -77,4 +77,19 @@ TEST(test_writes, "names are exchanged or not, whichever write fails")
 		}
 }
 
+/* What has arrived of a note although its write failed would count after a power cut. */
+TEST(test_refused, "a change that was refused is taken back durably")
+{
+	begin();
+	EQUAL(rig_create_areas(store, STORE_ENTRIES, SMALL_BYTES), 0);
+	EQUAL(chario_store_create(store, LARGE, LARGE_BYTES, 0), 0);
+	log_disk_record(disk);
+	disk->faults.write.times = 1;
+	disk->faults.reach = LOG_REACH_ALL;
+	EQUAL(chario_store_exchange(store, SMALL, LARGE), -EIO);
+	EQUAL(disk->nr_entries, 1);
+	CHECK(disk->entries[0].durable);
+	drop_own_store();
+}
+
 TEST_MAIN(tap_nothing, tap_nothing)

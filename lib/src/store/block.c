@@ -226,19 +226,21 @@ static bool is_still(struct chario_store *store, uint64_t number, unsigned int c
 /*
  * Take a failed change back, so that the reported error is true.  The copy whose write
  * failed may be old, new or torn, and the other one is good.  So the former gets the old
- * content, with a number higher than that of the change.  If it cannot be written at all
- * (its file gets no space, say) but is unchanged, the first copy gets the old content
- * instead; whatever becomes of that write, the second copy is good.  Otherwise the content
- * of the disk counts, old or new.
+ * content, with a number higher than that of the change.  If it has that, or cannot be written
+ * at all (its file gets no space, say) but is unchanged, the first copy gets the old content, too:
+ * it may have the new one, which would count if the second copy were lost.  Whatever becomes of
+ * that write, the second copy is good.  Otherwise the content of the disk counts, old or new.
  */
 static void take_back(struct chario_store *store, uint64_t number, unsigned int copy,
 		      const struct store_table *old)
 {
 	struct store_table table = *old;
+	int err;
 
 	table.head.sequence += 2;
 	chario_block_seal(&table);
-	if (write_copy(store, number, copy, &table) && copy && is_still(store, number, copy, old))
+	err = write_copy(store, number, copy, &table);
+	if (copy && (!err || is_still(store, number, copy, old)))
 		write_copy(store, number, 0, &table);
 }
 

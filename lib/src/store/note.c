@@ -167,6 +167,17 @@ static void add_log(struct chario_store *store, const struct store_change *chang
 	written->nr_logged = nr_changes;
 }
 
+static void end_note(struct chario_store *store, unsigned int flags)
+{
+	struct store_changes *written = note(store);
+
+	written->head.sequence += written->head.sequence % 2;
+	if (chario_store_has_log(store))
+		written->nr_logged = 0;
+	store->nr_logged = 0;
+	store->seen = write_note(store, flags) ? 0 : written->head.sequence;
+}
+
 int chario_note_begin(struct chario_store *store, const struct store_change *changes,
 		      unsigned int nr_changes)
 {
@@ -186,20 +197,14 @@ int chario_note_begin(struct chario_store *store, const struct store_change *cha
 	}
 	/*
 	 * The note may have reached the disk in spite of the error; it must not take effect
-	 * then.
+	 * then, not even after a power cut.
 	 */
-	chario_note_end(store);
+	end_note(store, CHARIO_TRANSFER_FUA);
 	store->seen = 0;
 	return err;
 }
 
 void chario_note_end(struct chario_store *store)
 {
-	struct store_changes *written = note(store);
-
-	written->head.sequence += written->head.sequence % 2;
-	if (chario_store_has_log(store))
-		written->nr_logged = 0;
-	store->nr_logged = 0;
-	store->seen = write_note(store, 0) ? 0 : written->head.sequence;
+	end_note(store, 0);
 }
