@@ -108,9 +108,26 @@ static int find_head(struct chario_stream *stream, const struct chario_area_stre
 	return chario_tape_head(&stream->tape, true, head);
 }
 
+/* Returns whether all that was found is known to be durable. */
+static bool is_durable(const struct chario_stream *stream, const struct chario_head *head)
+{
+	return !stream->cached || stream->after_end || head->records <= head->last.durable_records;
+}
+
+/*
+ * Make all durable that is before the new part.  A flush alone is enough for what a program that
+ * was killed has left in the cache, but not for what a failed flush has.
+ */
+static int make_durable(struct chario_stream *stream, const struct chario_head *head)
+{
+	int err = is_durable(stream, head) ? 0 : chario_stream_write_again(stream, &head->last);
+
+	return err ? err : chario_area_sync(stream->area);
+}
+
 int chario_stream_find_end(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
-	struct chario_head head;
+	struct chario_head head, found;
 	int err = find_head(stream, entry, &head);
 	bool turns;
 
@@ -118,6 +135,7 @@ int chario_stream_find_end(struct chario_stream *stream, const struct chario_are
 		return err;
 	stream->after_end = chario_head_is_closed(&head, entry);
 	stream->status.lost_records = chario_lost_before_head(&head, &entry->end);
+	found = head;
 	err = skip_damage(stream, entry, &head);
 	if (err || !head.found)
 		return err;
@@ -142,6 +160,5 @@ int chario_stream_find_end(struct chario_stream *stream, const struct chario_are
 	stream->clock.latest_ns = turns ? 0 : head.latest_ns + CHARIO_DISK_TURN_NS;
 	stream->completed = stream->final;
 	stream->durable = stream->final;
-	/* Flush what a program that was killed may have left in the cache. */
-	return chario_area_sync(stream->area);
+	return make_durable(stream, &found);
 }
