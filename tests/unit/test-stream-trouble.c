@@ -64,6 +64,66 @@ TEST(test_flush, "a flush is not made again for ever")
 	EQUAL(rig_close(), -ETIMEDOUT);
 }
 
+/* The power is cut behind a flush that has dropped what was written since another one. */
+static void cut_behind_drop(size_t flushed, size_t dropped)
+{
+	memcpy(rig.disk->image, rig.disk->before, rig.disk->bytes);
+	for (size_t i = 0; i < rig.disk->nr_entries; i++) {
+		const struct log_entry *entry = &rig.disk->entries[i];
+
+		if (entry->bytes && (i < flushed || i >= dropped || entry->durable))
+			memcpy(rig.disk->image + entry->offset, entry->data, entry->bytes);
+	}
+	EQUAL(rig_cut(), 0);
+}
+
+/* Number of writes up to the next flush that need one. */
+static size_t nr_writes(size_t from)
+{
+	size_t nr = 0;
+
+	for (; from < rig.disk->nr_entries && rig.disk->entries[from].bytes; from++)
+		nr += !rig.disk->entries[from].durable;
+	return nr;
+}
+
+/* Continue a recording whose last flush failed, behind batches of which some may be torn. */
+static void go_on_behind_drop(uint64_t from, size_t bytes, uint32_t flags, size_t tears)
+{
+	size_t flushed, dropped, batches;
+
+	EQUAL(rig_open_as(flags), 0);
+	log_disk_record(rig.disk);
+	EQUAL(rig_record(0, from + 3, bytes) ?: rig_wait(), 0);
+	flushed = rig.disk->nr_entries;
+	EQUAL(rig_record(from + 3, from + 7, bytes), 0);
+	rig.disk->faults.flush = (struct log_fault){ 0, 1 };
+	EQUAL(rig_close(), -EIO);
+	dropped = rig.disk->nr_entries;
+	batches = nr_writes(flushed);
+	for (size_t i = 0; i < tears; i++)
+		rig.disk->image[rig.disk->entries[flushed + i].offset + 400] ^= 1;
+	EQUAL(rig_open_as(CHARIO_STREAM_APPEND), 0);
+	EQUAL(nr_writes(dropped), batches - tears);
+	EQUAL(rig_record(from + 7, from + 8, bytes) ?: rig_close(), 0);
+	cut_behind_drop(flushed, dropped);
+	EQUAL(rig_open_reader() ?: chario_reader_seek(rig.reader, from), 0);
+	CHECK(tears || rig_are_next(from, from + 8));
+}
+
+/* The area is so long that no flush comes before the end. */
+TEST(test_dropped, "who goes on writes again what a failed flush may have dropped")
+{
+	for (unsigned int how = 0; how < 6 && !tap_failed; how++) {
+		rig_end();
+		rig_begin(4 * RIG_BYTES, true);
+		go_on_behind_drop(how & 1 ? 240 : 20, how < 4 ? 5000 : 1000,
+				  (how & 1 ? CHARIO_STREAM_RING : 0) |
+					  (how & 2 ? CHARIO_STREAM_NO_CRC : 0),
+				  how / 5);
+	}
+}
+
 TEST(test_error, "what fails for good ends the recording")
 {
 	struct chario_stream_room room;

@@ -84,7 +84,7 @@ static void check_unreadable(uint64_t segments)
 static void go_on(uint64_t segment, uint64_t block, uint64_t records, uint64_t next)
 {
 	spoil(segment, block);
-	check_unreadable(next > records || block);
+	check_unreadable(next > records || block || segment > 3);
 	EQUAL(record_all(CHARIO_STREAM_APPEND, next, next + 1) ?: rig_close(), 0);
 	log_disk_heal(rig.disk);
 	count();
@@ -93,11 +93,21 @@ static void go_on(uint64_t segment, uint64_t block, uint64_t records, uint64_t n
 	check_unreadable(0);
 }
 
-/* The table knows how many there are. */
+/* The table knows how many there are, and that there are none behind the end, which segment 4 has. */
 TEST(test_behind_an_end, "who goes on does not write over an end")
 {
+	for (unsigned int how = 0; how < 6; how++) {
+		EQUAL(record_all(how & 1 ? CHARIO_STREAM_RING : 0, 0, RECORDS) ?: rig_close(), 0);
+		go_on(3 + how / 2, 0, RECORDS, RECORDS);
+		rig_begin_again();
+	}
+}
+
+TEST(test_behind_an_old_end, "nor over what a killed program wrote behind one")
+{
 	EQUAL(record_all(0, 0, RECORDS) ?: rig_close(), 0);
-	go_on(3, 0, RECORDS, RECORDS);
+	EQUAL(record_all(CHARIO_STREAM_APPEND, RECORDS, RECORDS + 1) ?: rig_stop(false), 0);
+	go_on(5, 0, RECORDS + 1, RECORDS + RIG_SEGMENT / 56);
 }
 
 TEST(test_behind_an_end_without_any, "nor where nothing can be read")

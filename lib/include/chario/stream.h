@@ -246,8 +246,9 @@ struct chario_stream_room {
  * that chario_copy_in() puts or has put there.  It looks while it holds the area's lock: if
  * two programs begin at once, one of them gets -EBUSY or -EEXIST.  The call changes the table
  * once: a recording that was closed and is continued no longer counts as closed.  Where it
- * continues one that was interrupted it changes nothing, but for a ring behind segments that
- * cannot be read.  It allocates all memory that recording needs.  If RLIMIT_MEMLOCK does not allow the usual buffers, it chooses fewer and, in a new
+ * continues one that was interrupted it changes nothing there, but for a ring behind segments
+ * that cannot be read; it writes batches of the last segments again that a failed flush may have
+ * dropped, and flushes.  It allocates all memory that recording needs.  If RLIMIT_MEMLOCK does not allow the usual buffers, it chooses fewer and, in a new
  * recording, shorter ones, of 64 KiB at least, unless the options have their number or length.
  *
  * Context: may sleep.  A stream is for one producer thread; other threads may call

@@ -30,15 +30,28 @@ static void skip_to(struct chario_stream *stream, struct chario_head *head, uint
 }
 
 /*
+ * Returns whether the table has the end, so that nothing was recorded behind it: a program that
+ * continues the recording says so there before it writes anything.
+ */
+static bool is_all_told(const struct chario_area_stream *entry, const struct chario_head *head)
+{
+	const struct store_end *end = &entry->end;
+
+	return is_sane(end) && !entry->continued && end->segment >= head->last.segment &&
+	       end->sequence >= head->next_sequence;
+}
+
+/*
  * Place the head behind damage.  The head is the end of what can be read now.  Records that
  * the table knows of behind it, and segments that cannot be read, are damaged but may be
  * readable another time, so they are not overwritten, and their numbers are not given again.
  * Where nothing tells these, as many are left out as fit.  Nothing tells their times, either, so a
  * new run begins.  Returns 0 or a negative errno.
  */
-static int skip_damage(struct chario_stream *stream, const struct store_end *end,
+static int skip_damage(struct chario_stream *stream, const struct chario_area_stream *entry,
 		       struct chario_head *head)
 {
+	const struct store_end *end = &entry->end;
 	struct chario_tape *tape = &stream->tape;
 	uint64_t next = head->found ? head->last.segment + 1 : 0;
 	uint64_t unreadable = head->unread_rest;
@@ -67,9 +80,10 @@ static int skip_damage(struct chario_stream *stream, const struct store_end *end
 	err = chario_tape_skip_unreadable(tape, &next, &unreadable);
 	if (err)
 		return err;
+	if (is_all_told(entry, head))
+		unreadable = 0;
 	head->turns |= head->damaged || unreadable;
-	/* The end of a ring is removed from the table before anything is written behind it. */
-	if (unreadable && !(tape->ring && end->time_ns))
+	if (unreadable)
 		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence) +
 				      unreadable * chario_tape_most_records(tape);
 	/* Readers see from the serial numbers that batches are left out. */
@@ -94,9 +108,26 @@ static int find_head(struct chario_stream *stream, const struct chario_area_stre
 	return chario_tape_head(&stream->tape, true, head);
 }
 
+/* Returns whether all that was found is known to be durable. */
+static bool is_durable(const struct chario_stream *stream, const struct chario_head *head)
+{
+	return !stream->cached || stream->after_end || head->records <= head->last.durable_records;
+}
+
+/*
+ * Make all durable that is before the new part.  A flush alone is enough for what a program that
+ * was killed has left in the cache, but not for what a failed flush has.
+ */
+static int make_durable(struct chario_stream *stream, const struct chario_head *head)
+{
+	int err = is_durable(stream, head) ? 0 : chario_stream_write_again(stream, &head->last);
+
+	return err ? err : chario_area_sync(stream->area);
+}
+
 int chario_stream_find_end(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
-	struct chario_head head;
+	struct chario_head head, found;
 	int err = find_head(stream, entry, &head);
 	bool turns;
 
@@ -104,7 +135,8 @@ int chario_stream_find_end(struct chario_stream *stream, const struct chario_are
 		return err;
 	stream->after_end = chario_head_is_closed(&head, entry);
 	stream->status.lost_records = chario_lost_before_head(&head, &entry->end);
-	err = skip_damage(stream, &entry->end, &head);
+	found = head;
+	err = skip_damage(stream, entry, &head);
 	if (err || !head.found)
 		return err;
 	/* The last batch of a closed recording is often empty and tells no time: a new run begins. */
@@ -128,6 +160,5 @@ int chario_stream_find_end(struct chario_stream *stream, const struct chario_are
 	stream->clock.latest_ns = turns ? 0 : head.latest_ns + CHARIO_DISK_TURN_NS;
 	stream->completed = stream->final;
 	stream->durable = stream->final;
-	/* Flush what a program that was killed may have left in the cache. */
-	return chario_area_sync(stream->area);
+	return make_durable(stream, &found);
 }

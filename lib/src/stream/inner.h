@@ -4,6 +4,7 @@
  *
  *	stream/open.c	opening and closing a recording
  *	stream/append.c	the place at which a recording is continued
+ *	stream/again.c	batches before it that are written again
  *	stream/end.c	the end of a recording
  *	stream/fit.c	options: the fit of a recording in its area
  *	stream/unused.c	areas that have nothing to lose
@@ -360,6 +361,14 @@ void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_
 
 /* Find the end of a recording that is continued, and begin behind it.  Returns 0 or an error. */
 int chario_stream_find_end(struct chario_stream *stream, const struct chario_area_stream *entry);
+
+/* stream/again.c */
+
+/*
+ * Write the batches again that may not be durable, as far as @last, the last one of the recording,
+ * tells.  A flush has to follow.  Returns 0 or a negative errno.
+ */
+int chario_stream_write_again(struct chario_stream *stream, const struct chario_disk_batch *last);
 
 /* stream/end.c */
 
