@@ -248,8 +248,9 @@ struct chario_stream_room {
  * once: a recording that was closed and is continued no longer counts as closed.  Where it
  * continues one that was interrupted it changes nothing there, but for a ring behind segments
  * that cannot be read; it writes batches of the last segments again that a failed flush may have
- * dropped, and flushes.  It allocates all memory that recording needs.  If RLIMIT_MEMLOCK does not allow the usual buffers, it chooses fewer and, in a new
- * recording, shorter ones, of 64 KiB at least, unless the options have their number or length.
+ * dropped, and flushes.  It allocates all memory that recording needs.  If RLIMIT_MEMLOCK does not
+ * allow the usual buffers, it chooses fewer and, in a new recording, shorter ones, of 64 KiB at
+ * least, unless the options have their number or length.
  *
  * Context: may sleep.  A stream is for one producer thread; other threads may call
  * chario_stream_service(), chario_stream_get_status(), chario_stream_wait() and
