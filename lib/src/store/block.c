@@ -187,6 +187,23 @@ int chario_table_read(struct chario_store *store, uint64_t number, const struct 
 	return -EUCLEAN;
 }
 
+int chario_table_read_both(struct chario_store *store, uint64_t number,
+			   const struct store_table **table)
+{
+	const unsigned char *memory = store->pool.memory;
+	int err = -EIO;
+
+	for (int i = 0; i < READ_ATTEMPTS && chario_pool_is_damage(err); i++) {
+		err = pull_copy(store, 0, number, 1, 0);
+		if (!err)
+			err = pull_copy(store, CHARIO_STORE_BLOCK, number, 1, 1);
+	}
+	if (err)
+		return err;
+	*table = chario_table_choose(&store->header, number, memory, memory + CHARIO_STORE_BLOCK);
+	return *table ? 0 : -EUCLEAN;
+}
+
 static int write_copy(struct chario_store *store, uint64_t number, unsigned int copy,
 		      const struct store_table *table)
 {
