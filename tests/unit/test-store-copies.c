@@ -6,6 +6,8 @@
  * A power cut between the two writes of a change leaves the newer one first; one while a change is
  * taken back leaves it second.
  */
+#include <chario/area.h>
+
 #include "store-wreck.h"
 #include "tap.h"
 
@@ -134,14 +136,14 @@ TEST(a_change_that_was_taken_back_is_gone, "a change that was taken back is in n
 	check_areas(O_RDONLY, NEW_BYTES);
 }
 
-/* Have the power be cut in the middle of a change. */
-static void cut_change(void)
+/* Have the power be cut in the middle of a change, which tears the second copy or not. */
+static void cut_change(enum log_reach reach)
 {
 	struct chario_store *store;
 
 	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
-	/* The note and one copy are written.  Torn from here on: nothing more reaches the disk. */
-	wreck.disk->faults.reach = LOG_REACH_PART;
+	/* The note and one copy are written. */
+	wreck.disk->faults.reach = reach;
 	wreck.disk->faults.write = (struct log_fault){ .after = 2, .times = LOG_FOR_EVER };
 	CHECK(chario_store_resize(store, NAME, OLD_BYTES - 1) < 0);
 	log_disk_heal(wreck.disk);
@@ -157,25 +159,57 @@ TEST(a_change_begins_with_two_good_copies, "a change begins with two good copies
 	for (unsigned int copy = 0; copy < 2 && !tap_failed; copy++) {
 		wreck_mend();
 		memset(wreck.disk->image + place(copy), 0x5a, BLOCK);
-		cut_change();
+		cut_change(LOG_REACH_PART);
 		check_areas(O_RDONLY, NEW_BYTES);
 	}
 }
 
-/* The next change of the store, whatever its block, mends what the one before has torn. */
-TEST(what_a_cut_has_torn_is_mended_by_the_next_change,
-     "what a cut has torn is mended by the next change")
+TEST(what_a_cut_has_torn_is_mended_at_once, "who opens a store to write mends what a cut has torn")
+{
+	wreck_mend();
+	cut_change(LOG_REACH_PART);
+	check_areas(O_RDONLY, OLD_BYTES - 1);
+	CHECK(!are_alike());
+	check_areas(O_RDWR, OLD_BYTES - 1);
+	CHECK(are_alike());
+}
+
+/* Another area, which the change may have given a place, has the store open already. */
+TEST(who_opens_an_area_mends, "who opens an area to write mends what a cut has left")
 {
 	struct chario_store *store;
+	struct chario_area *area;
 
 	wreck_mend();
-	cut_change();
-	CHECK(!are_alike());
 	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+	cut_change(LOG_REACH_NONE);
+	EQUAL(chario_area_open(store, "area-0", O_RDONLY, &area), 0);
+	chario_area_close(area);
+	CHECK(!are_alike());
+	EQUAL(chario_area_open(store, "area-0", O_RDWR, &area), 0);
+	CHECK(are_alike());
+	chario_area_close(area);
+	EQUAL(rig_info(store, NAME).bytes, OLD_BYTES - 1);
+	chario_store_close(store);
+}
+
+/* Others have seen the first copy: the second one must not take its place. */
+TEST(an_unread_copy_is_not_given_up, "a newer copy that cannot be read is not given up")
+{
+	struct chario_store *store, *other;
+
+	wreck_mend();
+	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+	cut_change(LOG_REACH_NONE);
+	wreck.disk->faults.bad[0] = (struct log_place){ place(0), BLOCK };
+	EQUAL(rig_open(wreck.disk, O_RDWR, &other), -EIO);
+	EQUAL(chario_store_rename(store, "area-0", "renamed"), -EIO);
+	EQUAL(wreck_check(0), 1);
+	log_disk_heal(wreck.disk);
 	EQUAL(chario_store_rename(store, "area-0", "renamed"), 0);
 	chario_store_close(store);
+	check_areas(O_RDWR, OLD_BYTES - 1);
 	CHECK(are_alike());
-	check_areas(O_RDONLY, OLD_BYTES - 1);
 }
 
 TEST_MAIN(wreck_begin, wreck_end)
