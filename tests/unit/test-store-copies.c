@@ -212,4 +212,14 @@ TEST(an_unread_copy_is_not_given_up, "a newer copy that cannot be read is not gi
 	CHECK(are_alike());
 }
 
+/* It is never newer than the first one, where that can be read. */
+TEST(an_unread_second_copy_is_mended, "a second copy that cannot be read is mended")
+{
+	wreck_mend();
+	cut_change(LOG_REACH_NONE);
+	wreck.disk->faults.bad[0] = (struct log_place){ place(1), BLOCK };
+	check_areas(O_RDWR, OLD_BYTES - 1);
+	CHECK(are_alike());
+}
+
 TEST_MAIN(wreck_begin, wreck_end)

@@ -187,20 +187,23 @@ int chario_table_read(struct chario_store *store, uint64_t number, const struct 
 	return -EUCLEAN;
 }
 
-int chario_table_read_both(struct chario_store *store, uint64_t number,
-			   const struct store_table **table)
+int chario_table_read_newer(struct chario_store *store, uint64_t number,
+			    const struct store_table **table)
 {
-	const unsigned char *memory = store->pool.memory;
-	int err = -EIO;
+	const uint64_t at[] = { 0, CHARIO_STORE_BLOCK };
+	unsigned char *memory = store->pool.memory;
 
-	for (int i = 0; i < READ_ATTEMPTS && chario_pool_is_damage(err); i++) {
-		err = pull_copy(store, 0, number, 1, 0);
-		if (!err)
-			err = pull_copy(store, CHARIO_STORE_BLOCK, number, 1, 1);
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		int err = -EIO;
+
+		for (int i = 0; i < READ_ATTEMPTS && chario_pool_is_damage(err); i++)
+			err = pull_copy(store, at[copy], number, 1, copy);
+		if (err && !(copy && chario_pool_is_damage(err)))
+			return err;
+		if (err)
+			memset(memory + at[copy], 0, CHARIO_STORE_BLOCK);
 	}
-	if (err)
-		return err;
-	*table = chario_table_choose(&store->header, number, memory, memory + CHARIO_STORE_BLOCK);
+	*table = chario_table_choose(&store->header, number, memory + at[0], memory + at[1]);
 	return *table ? 0 : -EUCLEAN;
 }
 

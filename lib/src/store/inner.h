@@ -214,14 +214,14 @@ int chario_table_read(struct chario_store *store, uint64_t number,
 		      const struct store_table **table);
 
 /*
- * Read a block whose change has been interrupted, so that one copy may be newer.  Like
- * chario_table_read(), but -EIO if either copy cannot be read: it may be the newer one.
+ * Read a block whose change has been interrupted.  Like chario_table_read(), but -EIO if the
+ * first copy cannot be read: it is written first, so it may be newer than the second.
  */
-int chario_table_read_both(struct chario_store *store, uint64_t number,
-			   const struct store_table **table);
+int chario_table_read_newer(struct chario_store *store, uint64_t number,
+			    const struct store_table **table);
 
 /*
- * Write the better copy of a block, which chario_table_read() or chario_table_read_both()
+ * Write the better copy of a block, which chario_table_read() or chario_table_read_newer()
  * has found, over the other one if they differ.
  */
 int chario_table_mend(struct chario_store *store, uint64_t number, const struct store_table *table);
