@@ -164,17 +164,21 @@ TEST(a_change_begins_with_two_good_copies, "a change begins with two good copies
 	}
 }
 
-TEST(what_a_cut_has_torn_is_mended_at_once, "who opens a store to write mends what a cut has torn")
+/* The second copy is torn, old, or cannot be read: it is never newer than the first one. */
+TEST(who_opens_a_store_mends, "who opens a store to write mends what a cut has left")
 {
-	wreck_mend();
-	cut_change(LOG_REACH_PART);
-	check_areas(O_RDONLY, OLD_BYTES - 1);
-	CHECK(!are_alike());
-	check_areas(O_RDWR, OLD_BYTES - 1);
-	CHECK(are_alike());
+	for (unsigned int i = 0; i < 3; i++) {
+		wreck_mend();
+		cut_change(i ? LOG_REACH_NONE : LOG_REACH_PART);
+		check_areas(O_RDONLY, OLD_BYTES - 1);
+		CHECK(!are_alike());
+		if (i == 2)
+			wreck.disk->faults.bad[0] = (struct log_place){ place(1), BLOCK };
+		check_areas(O_RDWR, OLD_BYTES - 1);
+		CHECK(are_alike());
+	}
 }
 
-/* Another area, which the change may have given a place, has the store open already. */
 TEST(who_opens_an_area_mends, "who opens an area to write mends what a cut has left")
 {
 	struct chario_store *store;
@@ -193,33 +197,41 @@ TEST(who_opens_an_area_mends, "who opens an area to write mends what a cut has l
 	chario_store_close(store);
 }
 
-/* Others have seen the first copy: the second one must not take its place. */
-TEST(an_unread_copy_is_not_given_up, "a newer copy that cannot be read is not given up")
+/*
+ * Fail what mends: its first write, in each way; or the first copy cannot be read, which others
+ * have seen, so that the second one must not take its place.
+ */
+static void fail_mending(unsigned int failure)
 {
-	struct chario_store *store, *other;
+	struct log_faults *faults = &wreck.disk->faults;
 
-	wreck_mend();
-	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
-	cut_change(LOG_REACH_NONE);
-	wreck.disk->faults.bad[0] = (struct log_place){ place(0), BLOCK };
-	EQUAL(rig_open(wreck.disk, O_RDWR, &other), -EIO);
-	EQUAL(chario_store_rename(store, "area-0", "renamed"), -EIO);
-	EQUAL(wreck_check(0), 1);
-	log_disk_heal(wreck.disk);
-	EQUAL(chario_store_rename(store, "area-0", "renamed"), 0);
-	chario_store_close(store);
-	check_areas(O_RDWR, OLD_BYTES - 1);
-	CHECK(are_alike());
+	faults->reach = (enum log_reach)failure;
+	if (failure > LOG_REACH_ALL)
+		faults->bad[0] = (struct log_place){ place(0), BLOCK };
+	else
+		faults->write.times = 1;
 }
 
-/* It is never newer than the first one, where that can be read. */
-TEST(an_unread_second_copy_is_mended, "a second copy that cannot be read is mended")
+/* The next change is of another block: its note would replace the one that asks for mending. */
+TEST(mending_fails, "what a cut has left cannot be mended at first")
 {
-	wreck_mend();
-	cut_change(LOG_REACH_NONE);
-	wreck.disk->faults.bad[0] = (struct log_place){ place(1), BLOCK };
-	check_areas(O_RDWR, OLD_BYTES - 1);
-	CHECK(are_alike());
+	struct chario_store *store;
+
+	for (unsigned int failure = 0; failure <= LOG_REACH_ALL + 1; failure++) {
+		wreck_mend();
+		EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+		cut_change(LOG_REACH_NONE);
+		fail_mending(failure);
+		EQUAL(wreck_check(0), failure > LOG_REACH_ALL);
+		EQUAL(chario_store_rename(store, "area-0", "renamed"), -EIO);
+		if (failure > LOG_REACH_ALL)
+			EQUAL(wreck_count_areas(O_RDWR), -EIO);
+		log_disk_heal(wreck.disk);
+		EQUAL(chario_store_rename(store, "area-0", "renamed"), 0);
+		chario_store_close(store);
+		check_areas(O_RDONLY, OLD_BYTES - 1);
+		CHECK(are_alike());
+	}
 }
 
 TEST_MAIN(wreck_begin, wreck_end)
