@@ -6,6 +6,8 @@
  * A power cut between the two writes of a change leaves the newer one first; one while a change is
  * taken back leaves it second.
  */
+#include <chario/area.h>
+
 #include "store-wreck.h"
 #include "tap.h"
 
@@ -134,14 +136,14 @@ TEST(a_change_that_was_taken_back_is_gone, "a change that was taken back is in n
 	check_areas(O_RDONLY, NEW_BYTES);
 }
 
-/* Have the power be cut in the middle of a change. */
-static void cut_change(void)
+/* Have the power be cut in the middle of a change, which tears the second copy or not. */
+static void cut_change(enum log_reach reach)
 {
 	struct chario_store *store;
 
 	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
-	/* The note and one copy are written.  Torn from here on: nothing more reaches the disk. */
-	wreck.disk->faults.reach = LOG_REACH_PART;
+	/* The note and one copy are written. */
+	wreck.disk->faults.reach = reach;
 	wreck.disk->faults.write = (struct log_fault){ .after = 2, .times = LOG_FOR_EVER };
 	CHECK(chario_store_resize(store, NAME, OLD_BYTES - 1) < 0);
 	log_disk_heal(wreck.disk);
@@ -157,25 +159,79 @@ TEST(a_change_begins_with_two_good_copies, "a change begins with two good copies
 	for (unsigned int copy = 0; copy < 2 && !tap_failed; copy++) {
 		wreck_mend();
 		memset(wreck.disk->image + place(copy), 0x5a, BLOCK);
-		cut_change();
+		cut_change(LOG_REACH_PART);
 		check_areas(O_RDONLY, NEW_BYTES);
 	}
 }
 
-/* The next change of the store, whatever its block, mends what the one before has torn. */
-TEST(what_a_cut_has_torn_is_mended_by_the_next_change,
-     "what a cut has torn is mended by the next change")
+/* The second copy is torn, old, or cannot be read: it is never newer than the first one. */
+TEST(who_opens_a_store_mends, "who opens a store to write mends what a cut has left")
+{
+	for (unsigned int i = 0; i < 3; i++) {
+		wreck_mend();
+		cut_change(i ? LOG_REACH_NONE : LOG_REACH_PART);
+		check_areas(O_RDONLY, OLD_BYTES - 1);
+		CHECK(!are_alike());
+		if (i == 2)
+			wreck.disk->faults.bad[0] = (struct log_place){ place(1), BLOCK };
+		check_areas(O_RDWR, OLD_BYTES - 1);
+		CHECK(are_alike());
+	}
+}
+
+TEST(who_opens_an_area_mends, "who opens an area to write mends what a cut has left")
+{
+	struct chario_store *store;
+	struct chario_area *area;
+
+	wreck_mend();
+	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+	cut_change(LOG_REACH_NONE);
+	EQUAL(chario_area_open(store, "area-0", O_RDONLY, &area), 0);
+	chario_area_close(area);
+	CHECK(!are_alike());
+	EQUAL(chario_area_open(store, "area-0", O_RDWR, &area), 0);
+	CHECK(are_alike());
+	chario_area_close(area);
+	EQUAL(rig_info(store, NAME).bytes, OLD_BYTES - 1);
+	chario_store_close(store);
+}
+
+/*
+ * Fail what mends: its first write, in each way; or the first copy cannot be read, which others
+ * have seen, so that the second one must not take its place.
+ */
+static void fail_mending(unsigned int failure)
+{
+	struct log_faults *faults = &wreck.disk->faults;
+
+	faults->reach = (enum log_reach)failure;
+	if (failure > LOG_REACH_ALL)
+		faults->bad[0] = (struct log_place){ place(0), BLOCK };
+	else
+		faults->write.times = 1;
+}
+
+/* The next change is of another block: its note would replace the one that asks for mending. */
+TEST(mending_fails, "what a cut has left cannot be mended at first")
 {
 	struct chario_store *store;
 
-	wreck_mend();
-	cut_change();
-	CHECK(!are_alike());
-	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
-	EQUAL(chario_store_rename(store, "area-0", "renamed"), 0);
-	chario_store_close(store);
-	CHECK(are_alike());
-	check_areas(O_RDONLY, OLD_BYTES - 1);
+	for (unsigned int failure = 0; failure <= LOG_REACH_ALL + 1; failure++) {
+		wreck_mend();
+		EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+		cut_change(LOG_REACH_NONE);
+		fail_mending(failure);
+		EQUAL(wreck_check(0), failure > LOG_REACH_ALL);
+		EQUAL(chario_store_rename(store, "area-0", "renamed"), -EIO);
+		if (failure > LOG_REACH_ALL)
+			EQUAL(wreck_count_areas(O_RDWR), -EIO);
+		log_disk_heal(wreck.disk);
+		EQUAL(chario_store_rename(store, "area-0", "renamed"), 0);
+		chario_store_close(store);
+		check_areas(O_RDONLY, OLD_BYTES - 1);
+		CHECK(are_alike());
+	}
 }
 
 TEST_MAIN(wreck_begin, wreck_end)

@@ -258,59 +258,6 @@ TEST(table_is_lost_in_a_move, "the table cannot be read again in the middle of a
 	}
 }
 
-/* mending */
-
-#define IN_FIRST_BLOCK  "area-0"
-#define IN_SECOND_BLOCK "area-10"
-
-/* A writer of the first block is killed when it has written the note and one of the copies. */
-static int die_in_mid_change(void)
-{
-	int err;
-
-	disk->faults.write = (struct log_fault){ 2, LOG_FOR_EVER };
-	err = chario_store_resize(store, IN_FIRST_BLOCK, 100);
-	chario_store_close(store);
-	log_disk_heal(disk);
-	return err;
-}
-
-/*
- * Fail what mends in the next change: its first write, in each way, or one of the reads
- * that follow those of the note, of both copies, and of the note again.
- */
-static void fail_mending(unsigned int failure)
-{
-	if (failure > LOG_REACH_ALL) {
-		disk->faults.read = (struct log_fault){ failure + 1, LOG_FOR_EVER };
-		return;
-	}
-	disk->faults.write = (struct log_fault){ 0, 1 };
-	disk->faults.reach = (enum log_reach)failure;
-}
-
-/* The next change is of the other block: its note would replace the one that asks for mending. */
-static void try_mending(unsigned int failure)
-{
-	begin();
-	EQUAL(rig_create_areas(store, STORE_ENTRIES + 1, 4096), 0);
-	EQUAL(die_in_mid_change(), -EIO);
-	EQUAL(rig_open(disk, O_RDWR, &store), 0);
-	fail_mending(failure);
-	CHECK(chario_store_remove(store, IN_SECOND_BLOCK) < 0);
-	log_disk_heal(disk);
-	EQUAL(chario_store_remove(store, IN_SECOND_BLOCK), 0);
-	EQUAL(rig_info(store, IN_FIRST_BLOCK).bytes, 100);
-	CHECK(rig_is_finished(disk));
-	drop_own_store();
-}
-
-TEST(mending_fails, "what a killed writer left cannot be mended at first")
-{
-	for (unsigned int failure = 0; failure <= LOG_REACH_ALL + 2 && !tap_failed; failure++)
-		try_mending(failure);
-}
-
 /* Open a store of one area, and change it, while one read fails; -1 where none did. */
 static int open_and_change(int64_t number)
 {

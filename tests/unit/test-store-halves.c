@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A change of two blocks of the table happens as a whole or not at all, whichever of its
- * writes fails, and whatever reached the disk of that.
+ * writes fails, whatever reached the disk of that, and whichever read fails afterwards.
  */
 #include "store/inner.h"
 #include "own-store.h"
@@ -15,11 +15,8 @@
 #define LARGE_BYTES 8192
 /* The log; both copies of both blocks; the note. */
 #define WRITES      6
-
-static void begin(void)
-{
-	make_own_store(DISK_BYTES, 512, 20);
-}
+/* Of the change of an area after half of a change. */
+#define READS       30
 
 /* Returns whether the names were exchanged, 0 or 1, or -1 if one of them was. */
 static int is_exchanged(struct chario_store *seen)
@@ -46,20 +43,29 @@ static void check_both(int should)
 	CHECK(rig_is_finished(disk));
 }
 
-static void fail_exchange(enum log_reach reach, uint64_t number, uint64_t times)
+static void begin(void)
 {
-	int err;
-
-	begin();
+	make_own_store(DISK_BYTES, 512, 20);
 	EQUAL(rig_create_areas(store, STORE_ENTRIES, SMALL_BYTES), 0);
 	EQUAL(chario_store_create(store, LARGE, LARGE_BYTES, 0), 0);
+}
+
+/* The log is what counts. */
+static void begin_exchange(enum log_reach reach, uint64_t number, uint64_t times)
+{
+	begin();
 	disk->faults.write = (struct log_fault){ number, times };
 	disk->faults.reach = reach;
-	err = chario_store_exchange(store, SMALL, LARGE);
+	EQUAL(chario_store_exchange(store, SMALL, LARGE), number ? 0 : -EIO);
 	CHECK(disk->faults.write.times != times || times == LOG_FOR_EVER);
 	log_disk_heal(disk);
-	/* The log is what counts. */
-	EQUAL(err, number ? 0 : -EIO);
+}
+
+/* A block that could not be written at once was written again. */
+static void fail_exchange(enum log_reach reach, uint64_t number, uint64_t times)
+{
+	begin_exchange(reach, number, times);
+	CHECK(times == LOG_FOR_EVER || number == WRITES - 1 || rig_is_finished(disk));
 	check_both(number > 0);
 	drop_own_store();
 }
@@ -81,14 +87,58 @@ TEST(test_writes, "names are exchanged or not, whichever write fails")
 TEST(test_refused, "a change that was refused is taken back durably")
 {
 	begin();
-	EQUAL(rig_create_areas(store, STORE_ENTRIES, SMALL_BYTES), 0);
-	EQUAL(chario_store_create(store, LARGE, LARGE_BYTES, 0), 0);
 	log_disk_record(disk);
 	disk->faults.write.times = 1;
 	disk->faults.reach = LOG_REACH_ALL;
 	EQUAL(chario_store_exchange(store, SMALL, LARGE), -EIO);
 	EQUAL(disk->nr_entries, 1);
 	CHECK(disk->entries[0].durable);
+	drop_own_store();
+}
+
+/* The first block has the change, and the second one has not. */
+static void begin_half(void)
+{
+	begin_exchange(LOG_REACH_NONE, 3, LOG_FOR_EVER);
+}
+
+TEST(test_reads, "names stay exchanged, whichever reads of the next change fail")
+{
+	for (uint64_t i = 0; i < READS * 6 && !tap_failed; i++) {
+		begin_half();
+		disk->faults.read = (struct log_fault){ i / 6, i % 6 + 1 };
+		CHECK(chario_store_remove(store, "area-9") <= 0);
+		log_disk_heal(disk);
+		check_both(1);
+		drop_own_store();
+	}
+}
+
+/* The note has the only copy of half of the change, so nobody who writes does without it. */
+TEST(test_note, "an exchange outlives a note that cannot be read")
+{
+	struct chario_store *other = NULL, *reader;
+
+	begin_half();
+	EQUAL(rig_open(disk, O_RDONLY, &reader), 0);
+	disk->faults.bad[0] = (struct log_place){ STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK, 1 };
+	EQUAL(chario_store_create(store, "new", 4096, 0), -EIO);
+	EQUAL(rig_open(disk, O_RDWR, &other), -EIO);
+	/* This one knows what the note has; one that does not sees what there is. */
+	EQUAL(rig_count_areas(reader), -EIO);
+	chario_store_close(reader);
+	EQUAL(rig_open(disk, O_RDONLY, &reader), 0);
+	EQUAL(rig_count_areas(reader), STORE_ENTRIES + 1);
+	chario_store_close(reader);
+	CHECK(rig_check(disk, 0, NULL) > 0);
+	log_disk_heal(disk);
+	check_both(1);
+	/* A repair gives up what cannot be read, here nothing. */
+	disk->faults.bad[0] = (struct log_place){ STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK, 1 };
+	chario_store_close(store);
+	EQUAL(rig_check(disk, 0, NULL), 1);
+	EQUAL(rig_check(disk, CHARIO_CHECK_REPAIR, NULL), 0);
+	EQUAL(rig_open(disk, O_RDWR, &store), 0);
 	drop_own_store();
 }
 

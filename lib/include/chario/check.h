@@ -24,7 +24,8 @@ extern "C" {
  *	are lost
  * @CHARIO_DAMAGE_BEHIND: the second copy of a block is older than the first, which a
  *	power cut in the middle of a change causes
- * @CHARIO_DAMAGE_CHANGES: the note of the last changes is damaged
+ * @CHARIO_DAMAGE_CHANGES: the note of the last changes is damaged; if it cannot be read,
+ *	this is more than a note, because a change in it may not be finished
  * @CHARIO_DAMAGE_ENTRY: an entry has an impossible value
  * @CHARIO_DAMAGE_RANGE: an area lies, or is moved from, outside the space for areas, or
  *	does not begin at a multiple of 4096
@@ -118,7 +119,8 @@ typedef int chario_finding_visit(const struct chario_finding *finding, void *dat
  *
  * CHARIO_CHECK_REPAIR overwrites a damaged or older copy with the good one, rebuilds the
  * header from the table if both copies are damaged, marks a block as used if a block behind
- * it is used, and finishes an interrupted change.  If both copies of a block are damaged,
+ * it is used, finishes an interrupted change, and replaces a note of the last changes that
+ * cannot be read: if a change in it was not finished, it never will be.  If both copies of a block are damaged,
  * or areas contradict each other, nothing is changed, because a program cannot decide which
  * one is right.  CHARIO_CHECK_FORGET in addition empties a block of which both copies are
  * damaged, and the space of its areas becomes free; if both copies are good and differ, the

@@ -196,20 +196,23 @@ int chario_store_upgrade(const char *name);
  * @store: the new store; the caller gives it to chario_store_close()
  *
  * The call reads both copies of the used part of the table.  It writes nothing, whatever is
- * damaged.
+ * damaged, except that O_RDWR finishes a change of the table that was interrupted.
  *
- * Context: may sleep.
+ * Context: may sleep; with O_RDWR also until a change that is under way has ended.
  * Return: 0; -ENOMEDIUM if there is no store; -EUCLEAN if the header is damaged and the
  * other remains do not belong together, and with O_RDWR also if both copies of a block of
  * the table are damaged or unreadable, if areas contradict each other, or if an area is of
  * a later release (chario_store_check() gives details, and O_RDONLY opens the intact rest
- * of the table); -EIO if nothing of the header or of the table can be read; -EPROTO if the
- * format is newer than the library, or with O_RDWR if only a newer library can write it;
- * -ESTALE with O_RDWR if the disk is smaller than the store, of which O_RDONLY opens the
- * part before the end; -EBUSY if a new store is being made, or this one is being upgraded
- * or repaired, or a dead process that did so still has writes on their way; -EOPNOTSUPP if
- * the logical block of the disk is longer than 4096; -ENOMEM, -EMFILE; -EINVAL if @flags
- * has another value; and the errors of chario_device_open_any() and of pread(2).
+ * of the table); -EIO if nothing of the header or of the table can be read, and with O_RDWR
+ * also if the note of the last changes, or the first copy of the block of an interrupted
+ * change, cannot (CHARIO_CHECK_REPAIR gives up what cannot be read); -EPROTO if the format
+ * is newer than the library, or with O_RDWR if only a newer library can write it; -ESTALE
+ * with O_RDWR if the disk is smaller than the store, of which O_RDONLY opens the part
+ * before the end; -EBUSY if a new store is being made, or this one is being upgraded or
+ * repaired, or a dead process that did so still has writes on their way, or if the lock of
+ * the table could not be had, see chario_store_create(); -EOPNOTSUPP if the logical block
+ * of the disk is longer than 4096; -ENOMEM, -EMFILE; -EINVAL if @flags has another value;
+ * and the errors of chario_device_open_any() and of pread(2).
  */
 int chario_store_open(const char *name, int flags, struct chario_store **store);
 

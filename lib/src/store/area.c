@@ -24,21 +24,44 @@ static void take_item(struct chario_area *area, const struct store_item *item)
 	memcpy(area->name, item->name, chario_label_bytes(item->name) + 1);
 }
 
-/* Look up the area's name in the present table. */
-static int look_up(struct chario_area *area)
+static int find_item(struct chario_area *area)
 {
-	struct chario_store *store = area->store;
-	const struct store_item *item;
-	int err = chario_store_enter(store);
+	const struct store_item *item = chario_index_find(&area->store->index, area->name);
 
-	if (err)
-		return err;
-	CHARIO_HELD(&store->mutex);
-	item = chario_index_find(&store->index, area->name);
 	if (!item)
 		return -ENOENT;
 	take_item(area, item);
 	return 0;
+}
+
+/* Look up an area that is to be written to, when no change is under way. */
+static int look_up_alone(struct chario_area *area)
+{
+	int err = chario_change_begin(area->store);
+
+	if (err)
+		return err;
+	STORE_CHANGED(area->store);
+	return find_item(area);
+}
+
+/*
+ * Look up the area's name in the present table.  A copy that is newer than the other one may
+ * become unreadable, so nothing is written to the place that it names before both are alike.
+ */
+static int look_up(struct chario_area *area)
+{
+	struct chario_store *store = area->store;
+	int err = chario_store_enter(store);
+	bool waits;
+
+	if (err)
+		return err;
+	waits = store->unfinished && area->use != AREA_READ;
+	if (!waits)
+		err = find_item(area);
+	pthread_mutex_unlock(&store->mutex);
+	return waits ? look_up_alone(area) : err;
 }
 
 static void unlock(const struct chario_area *area)

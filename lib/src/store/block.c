@@ -187,6 +187,26 @@ int chario_table_read(struct chario_store *store, uint64_t number, const struct 
 	return -EUCLEAN;
 }
 
+int chario_table_read_newer(struct chario_store *store, uint64_t number,
+			    const struct store_table **table)
+{
+	const uint64_t at[] = { 0, CHARIO_STORE_BLOCK };
+	unsigned char *memory = store->pool.memory;
+
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		int err = -EIO;
+
+		for (int i = 0; i < READ_ATTEMPTS && chario_pool_is_damage(err); i++)
+			err = pull_copy(store, at[copy], number, 1, copy);
+		if (err && !(copy && chario_pool_is_damage(err)))
+			return err;
+		if (err)
+			memset(memory + at[copy], 0, CHARIO_STORE_BLOCK);
+	}
+	*table = chario_table_choose(&store->header, number, memory + at[0], memory + at[1]);
+	return *table ? 0 : -EUCLEAN;
+}
+
 static int write_copy(struct chario_store *store, uint64_t number, unsigned int copy,
 		      const struct store_table *table)
 {

@@ -168,6 +168,17 @@ static int load_all(struct chario_store *store)
 }
 
 /*
+ * Returns whether the table is known without the note.  A note that cannot be read may have
+ * the only copy of a change that has happened: a store that is only read shows what there
+ * is, unless the log is known, and any other one must not act on half a change.
+ */
+static bool is_known_without(const struct chario_store *store, int err)
+{
+	return err == -EUCLEAN ||
+	       (chario_pool_is_damage(err) && !store->writable && !store->nr_logged);
+}
+
+/*
  * Read the sequence number and the first change that may be under way; both are 0 without a
  * good note.
  */
@@ -177,7 +188,7 @@ static int read_sequence(struct chario_store *store, uint64_t *sequence, uint64_
 
 	*sequence = err ? 0 : chario_note_sequence(store);
 	*first = err ? 0 : chario_note_first(store);
-	return err == -EUCLEAN ? 0 : err;
+	return is_known_without(store, err) ? 0 : err;
 }
 
 /*
@@ -292,7 +303,7 @@ static int refresh(struct chario_store *store)
 		uint64_t sequence = chario_note_sequence(store);
 
 		if (err)
-			return err == -EUCLEAN ? chario_store_load(store) : err;
+			return is_known_without(store, err) ? chario_store_load(store) : err;
 		if (sequence == store->seen)
 			return 0;
 		/* A change is under way, and no other has begun meanwhile. */
@@ -318,37 +329,6 @@ int chario_store_enter(struct chario_store *store)
 	err = refresh(store);
 	if (err)
 		pthread_mutex_unlock(&store->mutex);
-	return err;
-}
-
-void chario_change_end(struct chario_store *store)
-{
-	pthread_mutex_unlock(&store->mutex);
-	chario_fence_drop(store->device, STORE_LOCK_TABLE);
-	pthread_mutex_unlock(&store->changing);
-}
-
-int chario_change_begin(struct chario_store *store)
-{
-	int err;
-
-	if (!store->writable)
-		return -EROFS;
-	/* The lock of a child of fork(2) belongs to its parent. */
-	if (!chario_pool_is_ours(&store->pool))
-		return -EPERM;
-	pthread_mutex_lock(&store->changing);
-	err = chario_fence_take_table(store->device, store->lock_fd, true);
-	if (err) {
-		pthread_mutex_unlock(&store->changing);
-		return err;
-	}
-	pthread_mutex_lock(&store->mutex);
-	err = refresh(store);
-	if (!err && store->nr_damaged)
-		err = -EUCLEAN;
-	if (err)
-		chario_change_end(store);
 	return err;
 }
 
@@ -396,6 +376,9 @@ static int write_log(struct chario_store *store)
 
 		count = count_in_block(changes + i, store->nr_logged - i);
 		err = write_block(store, changes + i, count, &table);
+		/* Until all blocks have it, the change has one copy: the log. */
+		if (err)
+			err = write_block(store, changes + i, count, &table);
 		if (err)
 			return err;
 	}
@@ -405,7 +388,8 @@ static int write_log(struct chario_store *store)
 /*
  * Finish the change of a writer that has died.  With a log, write its blocks.  Without one,
  * the block has at least one good copy, and gets a second before the note names another
- * block.
+ * block.  Others may have seen the newer copy: if that cannot be read now, the older one
+ * must not replace it.
  */
 int chario_change_finish(struct chario_store *store)
 {
@@ -419,8 +403,62 @@ int chario_change_finish(struct chario_store *store)
 	number = chario_note_block(store, sequence / 2);
 	if (sequence % 2 == 0 || number >= store->header.nr_blocks)
 		return 0;
-	err = chario_table_read(store, number, &table);
+	err = chario_table_read_newer(store, number, &table);
 	return err ? err : chario_table_mend(store, number, table);
+}
+
+void chario_change_end(struct chario_store *store)
+{
+	pthread_mutex_unlock(&store->mutex);
+	chario_fence_drop(store->device, STORE_LOCK_TABLE);
+	pthread_mutex_unlock(&store->changing);
+}
+
+/* Have the index be what the table is, where nothing is damaged. */
+static int refresh_whole(struct chario_store *store)
+{
+	int err = refresh(store);
+
+	return !err && store->nr_damaged ? -EUCLEAN : err;
+}
+
+/* Finish an interrupted change before anything is built on it.  The table is locked. */
+static int finish_first(struct chario_store *store)
+{
+	const uint64_t seen = store->seen;
+	int err = chario_note_read(store);
+
+	if (!err)
+		err = chario_change_finish(store);
+	if (err)
+		return err;
+	chario_note_end(store);
+	store->seen = seen;
+	return refresh_whole(store);
+}
+
+int chario_change_begin(struct chario_store *store)
+{
+	int err;
+
+	if (!store->writable)
+		return -EROFS;
+	/* The lock of a child of fork(2) belongs to its parent. */
+	if (!chario_pool_is_ours(&store->pool))
+		return -EPERM;
+	pthread_mutex_lock(&store->changing);
+	err = chario_fence_take_table(store->device, store->lock_fd, true);
+	if (err) {
+		pthread_mutex_unlock(&store->changing);
+		return err;
+	}
+	pthread_mutex_lock(&store->mutex);
+	err = refresh_whole(store);
+	if (!err && store->unfinished)
+		err = finish_first(store);
+	if (err)
+		chario_change_end(store);
+	return err;
 }
 
 static int announce(struct chario_store *store, const struct store_change *changes,

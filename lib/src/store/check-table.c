@@ -12,11 +12,13 @@
  * struct pair - both copies of a block
  * @number: number of the block
  * @copies: copies in memory
+ * @read: whether each copy can be read
  * @good: whether each copy is good
  */
 struct pair {
 	uint64_t number;
 	const struct store_table *copies[2];
+	bool read[2];
 	bool good[2];
 };
 
@@ -32,7 +34,8 @@ static int pull_pair(struct chario_check *check, uint64_t place, uint64_t number
 	for (unsigned int copy = 0; copy < 2; copy++) {
 		uint64_t at = place + copy * CHARIO_STORE_BLOCK;
 		void *memory = check->store.pool.memory + at;
-		int err = chario_check_pull(check, at, chario_table_offset(header, number, copy));
+		int err = chario_check_pull(check, at, chario_table_offset(header, number, copy),
+					    &pair->read[copy]);
 
 		if (err)
 			return err;
@@ -83,8 +86,10 @@ static int report_copy(struct chario_check *check, const struct pair *pair, unsi
 		.offset = chario_table_offset(&check->store.header, pair->number, copy),
 	};
 	const char *which = copy ? "second" : "first";
-	const bool interrupted = pair->number == check->interrupted ||
-				 chario_note_is_logged(&check->store, pair->number);
+	/* A write that was interrupted leaves a copy that can be read. */
+	const bool interrupted = pair->read[copy] &&
+				 (pair->number == check->interrupted ||
+				  chario_note_is_logged(&check->store, pair->number));
 	int err;
 
 	/* The next change repairs the block that an interruption of the last one left. */

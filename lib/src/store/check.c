@@ -52,10 +52,11 @@ int chario_check_repair(struct chario_check *check, struct chario_finding *findi
 }
 
 /* A block that the medium cannot read is damaged like any other. */
-int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset)
+int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset, bool *is_read)
 {
 	int err = chario_store_pull(&check->store, at, offset, CHARIO_STORE_BLOCK);
 
+	*is_read = !err;
 	if (!chario_pool_is_damage(err))
 		return err;
 	memset(check->store.pool.memory + at, 0, CHARIO_STORE_BLOCK);
@@ -108,7 +109,8 @@ static int report_newer(struct chario_check *check)
 
 static int check_header(struct chario_check *check, unsigned int copy, uint64_t offset)
 {
-	int ret = chario_check_pull(check, 0, offset);
+	bool is_read;
+	int ret = chario_check_pull(check, 0, offset, &is_read);
 
 	if (ret || !memcmp(check->store.pool.memory, &check->store.header, CHARIO_STORE_BLOCK))
 		return ret;
@@ -140,25 +142,41 @@ static int check_headers(struct chario_check *check)
 	return ret;
 }
 
-static int check_note(struct chario_check *check)
+/*
+ * The next change renews a damaged note.  It does not renew one that cannot be read now, which
+ * may have the only copy of a change of several blocks.
+ */
+static int report_note(struct chario_check *check, bool is_read)
 {
-	const uint64_t offset = (uint64_t)STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK;
 	struct chario_finding finding = {
 		.damage = CHARIO_DAMAGE_CHANGES,
-		.severity = CHARIO_SEVERITY_NOTE,
-		.offset = offset,
+		.severity = is_read ? CHARIO_SEVERITY_NOTE : CHARIO_SEVERITY_REPAIRABLE,
+		.offset = (uint64_t)STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK,
 	};
+	int err = 0;
+
+	if (!is_read && check->flags & CHARIO_CHECK_REPAIR) {
+		err = chario_note_renew(&check->store);
+		finding.repaired = !err;
+	}
+	if (err)
+		return err;
+	return chario_check_report(check, &finding, "the note of the last changes %s",
+				   is_read ? "is damaged; the next change renews it" :
+					     "cannot be read; it may have an unfinished change");
+}
+
+static int check_note(struct chario_check *check)
+{
 	struct chario_store *store = &check->store;
 	int err = chario_note_read(store);
 
 	check->interrupted = UINT64_MAX;
-	if (!err && chario_note_sequence(store) % 2)
+	if (store->unfinished && !err)
 		check->interrupted = chario_note_block(store, chario_note_sequence(store) / 2);
-	if (err != -EUCLEAN)
+	if (err != -EUCLEAN && !chario_pool_is_damage(err))
 		return err;
-	return chario_check_report(
-		check, &finding,
-		"the note of the last changes is damaged; the next change renews it");
+	return report_note(check, err == -EUCLEAN);
 }
 
 /*

@@ -51,8 +51,11 @@ int chario_check_report(struct chario_check *check, struct chario_finding *findi
 int chario_check_repair(struct chario_check *check, struct chario_finding *finding,
 			const void *block);
 
-/* Read a block to a place in the buffer; a block that cannot be read becomes all zero. */
-int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset);
+/*
+ * Read a block to a place in the buffer; a block that cannot be read becomes all zero, and
+ * @is_read false.
+ */
+int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset, bool *is_read);
 
 /* Repair nothing if the table has an entry of a later release.  Call it after the headers. */
 int chario_check_refrain(struct chario_check *check);

@@ -114,6 +114,8 @@ struct store_change {
  * @seen: sequence number of the note at the last look; 0 before the first
  * @nr_logged: number of entries in @log
  * @log: entries in the note of changes, which override those in the blocks
+ * @unfinished: true if a change was under way when the note was read last, or had been
+ *	interrupted
  * @nr_damaged: number of lost blocks and of entries that contradict others
  */
 struct chario_store {
@@ -128,6 +130,7 @@ struct chario_store {
 	uint64_t seen;
 	unsigned int nr_logged;
 	struct store_logged log[STORE_LOGGED_MAX];
+	bool unfinished;
 	uint64_t nr_damaged;
 };
 
@@ -211,8 +214,15 @@ int chario_table_read(struct chario_store *store, uint64_t number,
 		      const struct store_table **table);
 
 /*
- * Write the better copy of a block, which chario_table_read() has found, over the other one
- * if they differ.
+ * Read a block whose change has been interrupted.  Like chario_table_read(), but -EIO if the
+ * first copy cannot be read: it is written first, so it may be newer than the second.
+ */
+int chario_table_read_newer(struct chario_store *store, uint64_t number,
+			    const struct store_table **table);
+
+/*
+ * Write the better copy of a block, which chario_table_read() or chario_table_read_newer()
+ * has found, over the other one if they differ.
  */
 int chario_table_mend(struct chario_store *store, uint64_t number, const struct store_table *table);
 
@@ -358,9 +368,9 @@ int chario_label_make(char *label, const char *name, const char *old, const char
 /* store/note.c */
 
 /*
- * Read the note of the last changes and keep its log.  Returns 0 or an error of the disk;
- * -EUCLEAN if the note is damaged or unreadable, which only costs time.  The functions
- * below work on the note that was read last.  The note lies in the fourth block of the
+ * Read the note of the last changes and keep its log.  Returns 0; -EUCLEAN if the note is
+ * damaged, which only costs time; or an error of the disk, after which the log of the last
+ * reading stays.  The functions below work on the note that was read last.  The note lies in the fourth block of the
  * buffer: it survives chario_table_read() and chario_table_write(), but no reading of more
  * than three blocks.
  */
@@ -420,8 +430,8 @@ int chario_store_enter(struct chario_store *store);
 int chario_store_load(struct chario_store *store);
 
 /*
- * Begin to change the table: lock out other threads and processes, and refresh the index.
- * Returns 0 and holds @changing, @mutex and the lock of the table, or returns a negative
+ * Begin to change the table: lock out other threads and processes, finish a change that was
+ * interrupted, and refresh the index.  Returns 0 and holds @changing, @mutex and the lock of the table, or returns a negative
  * errno and holds none.
  */
 int chario_change_begin(struct chario_store *store);
@@ -451,7 +461,7 @@ int chario_change_entries(struct chario_store *store, const struct store_change 
 
 /*
  * Finish a change that was interrupted.  Call this after chario_note_read() and before the
- * next change.
+ * next change.  An error leaves the change as it is.
  */
 int chario_change_finish(struct chario_store *store);
 

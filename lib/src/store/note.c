@@ -19,6 +19,9 @@
 /* Offset of the note in the buffer, behind the room for blocks of the table. */
 #define NOTE_AT (3 * CHARIO_STORE_BLOCK)
 
+/* Attempts to read the note: it has one copy, and an error of reading may pass. */
+#define READ_ATTEMPTS 3
+
 static struct store_changes *note(struct chario_store *store)
 {
 	return (struct store_changes *)(store->pool.memory + NOTE_AT);
@@ -71,17 +74,27 @@ static void take_log(struct chario_store *store)
 	memcpy(store->log, changes->log, sizeof(store->log));
 }
 
+static int pull_note(struct chario_store *store)
+{
+	int err = -EIO;
+
+	for (int i = 0; i < READ_ATTEMPTS && chario_pool_is_damage(err); i++)
+		err = chario_store_pull(store, NOTE_AT, NOTE_OFFSET, CHARIO_STORE_BLOCK);
+	return err;
+}
+
 int chario_note_read(struct chario_store *store)
 {
-	int err = chario_store_pull(store, NOTE_AT, NOTE_OFFSET, CHARIO_STORE_BLOCK);
+	int err = pull_note(store);
 
-	store->nr_logged = 0;
-	if (err && !chario_pool_is_damage(err))
+	if (err)
 		return err;
-	if (err ||
-	    !chario_block_is_good(note(store), magic_of(store), store->header.head.uuid, 0) ||
+	store->nr_logged = 0;
+	store->unfinished = false;
+	if (!chario_block_is_good(note(store), magic_of(store), store->header.head.uuid, 0) ||
 	    !is_sane(store))
 		return -EUCLEAN;
+	store->unfinished = note(store)->head.sequence % 2;
 	take_log(store);
 	return 0;
 }

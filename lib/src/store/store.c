@@ -17,6 +17,16 @@ uint64_t chario_store_now(void)
 	return chario_sys_clock(CLOCK_REALTIME);
 }
 
+/* Finish an interrupted change before anything is written; this waits for one under way. */
+static int finish_change(struct chario_store *store)
+{
+	int err = chario_change_begin(store);
+
+	if (!err)
+		chario_change_end(store);
+	return err;
+}
+
 /* Read header and table.  A damaged store cannot be opened for writing. */
 static int read_store(struct chario_store *store)
 {
@@ -28,7 +38,7 @@ static int read_store(struct chario_store *store)
 		err = chario_store_load(store);
 	if (!err && store->nr_damaged && store->writable)
 		err = -EUCLEAN;
-	return err;
+	return !err && store->unfinished && store->writable ? finish_change(store) : err;
 }
 
 int chario_store_take(struct chario_store *store, bool alone, bool fenced)
