@@ -204,9 +204,8 @@ int chario_store_upgrade(const char *name);
  * the table are damaged or unreadable, if areas contradict each other, or if an area is of
  * a later release (chario_store_check() gives details, and O_RDONLY opens the intact rest
  * of the table); -EIO if nothing of the header or of the table can be read, and with O_RDWR
- * also if the note of the last changes, or the first copy of the block of an interrupted
- * change, cannot (CHARIO_CHECK_REPAIR gives up what cannot be read); -EPROTO if the format
- * is newer than the library, or with O_RDWR if only a newer library can write it; -ESTALE
+ * also if the note of the last changes cannot (CHARIO_CHECK_REPAIR gives it up); -EPROTO if
+ * the format is newer than the library, or with O_RDWR if only a newer library can write it; -ESTALE
  * with O_RDWR if the disk is smaller than the store, of which O_RDONLY opens the part
  * before the end; -EBUSY if a new store is being made, or this one is being upgraded or
  * repaired, or a dead process that did so still has writes on their way, or if the lock of

@@ -192,19 +192,22 @@ int chario_table_read_newer(struct chario_store *store, uint64_t number,
 {
 	const uint64_t at[] = { 0, CHARIO_STORE_BLOCK };
 	unsigned char *memory = store->pool.memory;
+	int lost = -EUCLEAN;
 
 	for (unsigned int copy = 0; copy < 2; copy++) {
 		int err = -EIO;
 
 		for (int i = 0; i < READ_ATTEMPTS && chario_pool_is_damage(err); i++)
 			err = pull_copy(store, at[copy], number, 1, copy);
-		if (err && !(copy && chario_pool_is_damage(err)))
+		if (err && !chario_pool_is_damage(err))
 			return err;
-		if (err)
-			memset(memory + at[copy], 0, CHARIO_STORE_BLOCK);
+		if (!err)
+			continue;
+		memset(memory + at[copy], 0, CHARIO_STORE_BLOCK);
+		lost = err;
 	}
 	*table = chario_table_choose(&store->header, number, memory + at[0], memory + at[1]);
-	return *table ? 0 : -EUCLEAN;
+	return *table ? 0 : lost;
 }
 
 static int write_copy(struct chario_store *store, uint64_t number, unsigned int copy,

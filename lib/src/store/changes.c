@@ -388,8 +388,8 @@ static int write_log(struct chario_store *store)
 /*
  * Finish the change of a writer that has died.  With a log, write its blocks.  Without one,
  * the block has at least one good copy, and gets a second before the note names another
- * block.  Others may have seen the newer copy: if that cannot be read now, the older one
- * must not replace it.
+ * block.  If the newer one cannot be read, which is tried several times, the older one counts:
+ * who writes finishes a change first, so only readers can have seen it.
  */
 int chario_change_finish(struct chario_store *store)
 {

@@ -214,8 +214,8 @@ int chario_table_read(struct chario_store *store, uint64_t number,
 		      const struct store_table **table);
 
 /*
- * Read a block whose change has been interrupted.  Like chario_table_read(), but -EIO if the
- * first copy cannot be read: it is written first, so it may be newer than the second.
+ * Read a block whose change has been interrupted, so that one copy may be newer.  Like
+ * chario_table_read(), but a copy that cannot be read is tried several times.
  */
 int chario_table_read_newer(struct chario_store *store, uint64_t number,
 			    const struct store_table **table);
