@@ -224,10 +224,14 @@ TEST(the_newer_cannot_be_read, "a newer copy counts unless nothing can read it")
 	for (uint64_t after = 0; after < 20; after++) {
 		wreck_mend();
 		cut_change(LOG_REACH_NONE);
-		if (after)
-			wreck.disk->faults.read = (struct log_fault){ after, 2 };
-		else
+		/* A copy that cannot be read is damage; one that is old will be written by the next change. */
+		EQUAL(wreck_check(0), 0);
+		if (!after) {
 			wreck.disk->faults.bad[0] = (struct log_place){ place(0), BLOCK };
+			EQUAL(wreck_check(0), 1);
+		} else {
+			wreck.disk->faults.read = (struct log_fault){ after, 2 };
+		}
 		check_areas(O_RDWR, after ? OLD_BYTES - 1 : NEW_BYTES);
 		CHECK(are_alike());
 		log_disk_heal(wreck.disk);

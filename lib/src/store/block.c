@@ -187,8 +187,8 @@ int chario_table_read(struct chario_store *store, uint64_t number, const struct 
 	return -EUCLEAN;
 }
 
-int chario_table_read_newer(struct chario_store *store, uint64_t number,
-			    const struct store_table **table)
+int chario_table_read_interrupted(struct chario_store *store, uint64_t number,
+				  const struct store_table **table)
 {
 	const uint64_t at[] = { 0, CHARIO_STORE_BLOCK };
 	unsigned char *memory = store->pool.memory;

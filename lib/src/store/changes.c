@@ -403,7 +403,7 @@ int chario_change_finish(struct chario_store *store)
 	number = chario_note_block(store, sequence / 2);
 	if (sequence % 2 == 0 || number >= store->header.nr_blocks)
 		return 0;
-	err = chario_table_read_newer(store, number, &table);
+	err = chario_table_read_interrupted(store, number, &table);
 	return err ? err : chario_table_mend(store, number, table);
 }
 

@@ -217,11 +217,11 @@ int chario_table_read(struct chario_store *store, uint64_t number,
  * Read a block whose change has been interrupted, so that one copy may be newer.  Like
  * chario_table_read(), but a copy that cannot be read is tried several times.
  */
-int chario_table_read_newer(struct chario_store *store, uint64_t number,
-			    const struct store_table **table);
+int chario_table_read_interrupted(struct chario_store *store, uint64_t number,
+				  const struct store_table **table);
 
 /*
- * Write the better copy of a block, which chario_table_read() or chario_table_read_newer()
+ * Write the better copy of a block, which chario_table_read() or chario_table_read_interrupted()
  * has found, over the other one if they differ.
  */
 int chario_table_mend(struct chario_store *store, uint64_t number, const struct store_table *table);
