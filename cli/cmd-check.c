@@ -60,6 +60,9 @@ static const char *advice(const struct chario_finding *finding)
 		return "copy the other areas away with chario get; chario check --repair --forget "
 		       "then gives up the areas of such blocks";
 	case CHARIO_DAMAGE_CHANGES:
+		if (finding->severity == CHARIO_SEVERITY_REPAIRABLE)
+			return "chario check --repair gives it up, and a change that only it has; until "
+			       "then nothing can be changed";
 		return "nothing is to be done";
 	case CHARIO_DAMAGE_ENTRY:
 	case CHARIO_DAMAGE_RANGE:

@@ -206,7 +206,10 @@ bool cli_open_store(struct cli *cli, int flags)
 		return false;
 	if (err)
 		cli_fail_store(cli, err, "cannot open the store \"%s\"", name);
-	else
+	if (err == -EIO)
+		cli_say(cli,
+			"chario check says what of the store cannot be read, and what can be done");
+	if (!err)
 		tell_of_cut(cli, name);
 	return !err;
 }

@@ -148,6 +148,16 @@ gives 0 defrag
 same source other
 claim "data that cannot be read or are damaged are told, and areas that cannot be moved"
 
+# The note of the last changes is the second block.
+format 8M
+gives 0 create other 1M
+faulty FAULT_READ=4096 1 create more 1M :: 'cannot open the store' 'chario check says'
+faulty FAULT_READ=4096 0 ls :: other
+faulty FAULT_READ=4096 3 check :: 'chario check --repair gives it up' '1 found, 0 repaired'
+faulty FAULT_READ=4096 0 check --repair
+gives 0 create more 1M
+claim "a note that cannot be read keeps a store from being changed, and says what to do"
+
 format 8M
 gives 0 create cam 4M
 export FAULT_MEMORY=1
