@@ -5,8 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -119,11 +117,3 @@ def table_offsets(image: Path, number: int = 0) -> tuple[int, int]:
     """Where both copies of a block of the table are."""
     with Store(image) as store:
         return 2 * BLOCK + number * BLOCK, store.header.second_offset + number * BLOCK
-
-
-def wait_for(happens: Callable[[], bool]) -> None:
-    """Until it does; a minute is for a machine that stands still."""
-    end = time.monotonic() + 60
-    while not happens():
-        assert time.monotonic() < end, "it did not happen in a minute"
-        time.sleep(0.01)

@@ -10,11 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from format_lab import PROGRAM, assert_same_records, chario, environment, overwrite, read, wait_for
+from format_lab import PROGRAM, assert_same_records, chario, environment, overwrite, read
 from format_recording import APART, END, META, MIDDLE, NO_CRC, SEALED, Batch, Record, Recording
 from format_store import BLOCK, Store, crc32c
 
 import chario as package
+from chario_lab.waiting import until
 
 pytest_plugins = ("format_image",)
 SEGMENT = 16 << 10
@@ -130,7 +131,7 @@ def test_a_recording_that_was_killed(image: Path, ring: bool) -> None:
         assert process.stdin
         process.stdin.write(os.urandom(700_500 if ring else 50_500))
         process.stdin.flush()
-        wait_for(lambda: newest(image) >= (40 if ring else 3))
+        until(lambda: newest(image) >= (40 if ring else 3), "nothing is recorded")
         process.kill()
         with suppress(BrokenPipeError):
             process.stdin.close()

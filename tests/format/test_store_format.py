@@ -18,9 +18,10 @@ from format_lab import (
     read,
     seal,
     table_offsets,
-    wait_for,
 )
 from format_store import BLOCK, ENTRY_BYTES, FILLING, MOVING, Area, FormatError, Store, crc32c
+
+from chario_lab.waiting import until
 
 pytest_plugins = ("format_image",)
 RUBBISH = b"rubbish " * (BLOCK // 8)
@@ -436,7 +437,7 @@ def test_a_put_that_was_killed(image: Path) -> None:
         assert process.stdin
         process.stdin.write(os.urandom(1 << 20))
         process.stdin.flush()
-        wait_for(lambda: bool(listing(image)))
+        until(lambda: bool(listing(image)), "no area is made")
         process.kill()
     with Store(image) as store:
         assert store.find("half").flags & FILLING

@@ -5,8 +5,7 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from chario_lab.testing.files import plant
 from chario_lab.testing.stage import has_processes
+from chario_lab.waiting import until
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts/test-fresh.sh"
 LIMIT_S = 60
@@ -104,7 +104,7 @@ def test_nothing_is_left_when_it_is_ended(machine: Machine, everybody: bool) -> 
     """No process, no mount and no file, whether all processes get the signal or the script alone."""
     machine.give("debootstrap", SLOW)
     script = machine.start("13")
-    wait_until((machine.programs / "begun").exists, "debootstrap was not called")
+    until((machine.programs / "begun").exists, "debootstrap was not called")
     (folder,) = machine.scratch.iterdir()
     assert str(folder) not in Path("/proc/mounts").read_text(), "its mounts are seen outside"
     if everybody:
@@ -114,12 +114,4 @@ def test_nothing_is_left_when_it_is_ended(machine: Machine, everybody: bool) -> 
     script.communicate(timeout=LIMIT_S)
     assert script.returncode == (130 if everybody else 143)
     assert list(machine.scratch.iterdir()) == []
-    wait_until(lambda: not has_processes(script.pid), "its processes live on")
-
-
-def wait_until(true: Callable[[], bool], otherwise: str) -> None:
-    """Wait for what others do in their own time."""
-    end = time.monotonic() + LIMIT_S
-    while not true():
-        assert time.monotonic() < end, otherwise
-        time.sleep(0.05)
+    until(lambda: not has_processes(script.pid), "its processes live on")

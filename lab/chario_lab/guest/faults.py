@@ -19,7 +19,6 @@ Not possible with QEMU's controller: a subsystem reset (CAP.NSSRS is 0), a
 drive with MSI but without MSI-X, savevm with an NVMe drive.
 """
 
-import time
 from collections.abc import Mapping
 
 from chario_lab.guest.devices import PCI, bar_address, bdf
@@ -172,13 +171,3 @@ def load_registers(guest: Guest, drive: int, values: Mapping[int, int]) -> str:
 def read_register(guest: Guest, drive: int, offset: int) -> int:
     """One register, read from outside the guest."""
     return guest.qtest.readl(bar_address(guest, bdf(guest, drive)) + offset)
-
-
-def wait_for_register(guest: Guest, drive: int, offset: int, mask: int, value: int, limit_s: float = 60) -> None:
-    """Return when a register has taken a value under a mask."""
-    registers = bar_address(guest, bdf(guest, drive))
-    deadline = time.monotonic() + limit_s
-    while guest.qtest.readl(registers + offset) & mask != value:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"register {offset:#x} of drive {drive} did not become {value:#x} in {limit_s} s")
-        time.sleep(0.05)

@@ -15,12 +15,12 @@ whatever touches another file never ends.
 """
 
 import re
-import time
 from dataclasses import dataclass
 
 from chario_lab.guest.job import Job
 from chario_lab.guest.plan import AGENT_PORT
 from chario_lab.guest.session import Guest
+from chario_lab.waiting import until
 
 BUSYBOX = "/run/lab/busybox"
 SLEEP_LIMIT_S = 120.0
@@ -133,10 +133,10 @@ def controller_events(guest: Guest, since: int) -> list[Event]:
 
 def wait_shutdowns(guest: Guest, since: int, count: int) -> None:
     """Return when this many controllers have been notified of a shutdown."""
-    end = time.monotonic() + SLEEP_LIMIT_S
-    while sum(event.is_shutdown for event in controller_events(guest, since)) < count:
-        assert time.monotonic() < end, f"not {count} controllers were told to shut down"
-        time.sleep(0.05)
+    until(
+        lambda: sum(event.is_shutdown for event in controller_events(guest, since)) >= count,
+        f"not {count} controllers were told to shut down",
+    )
 
 
 def parse_event(line: str) -> Event | None:

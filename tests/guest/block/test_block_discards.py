@@ -18,11 +18,11 @@ from disks import KIB, counters, grown
 from played import OK, PAGE, Command, controller_page, limits_page, taken
 from rig import Rig
 from shared_guest import Setup
-from waiting import until
 
 from chario_lab.guest import tools
 from chario_lab.guest.devices import load_module
 from chario_lab.guest.spec import RegisterFile
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation"),

@@ -13,13 +13,13 @@ from disks import NODE
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import FileGuest, Setup
 from test_loopback_faults import FAILED, GONE, STUCK, ask, left
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import load_module
 from chario_lab.guest.job import Job
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation"),

@@ -11,11 +11,11 @@ from block_side import PRELUDE, disable, enable, is_taken, noise, set_regions
 from disks import KIB, MIB, Programs, counters, folder, grown
 from rig import CALL_LIMIT_S, WAITS_TO_UNBIND, Rig, unbinding
 from shared_guest import Setup
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, RawFile
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/disk/regions", "kernel/front/block/", "kernel/front/confine", "kernel/front/node.c",

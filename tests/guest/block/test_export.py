@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from bind_lab import COMMAND_LIMIT_S, FAILED, KILLED, OK, Machine, keep
 from programs import compile_program
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import load_drivers
@@ -19,6 +18,7 @@ from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import GuestSpec, Link, Namespace, Nvme
 from chario_lab.kernel import Kernel
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("cli/cmd-export", "cli/target", "kernel/front/block/"), pytest.mark.stock,

@@ -7,10 +7,10 @@ import pytest
 from bind_lab import FAILED, OK, USAGE, Machine, MachineKeeper, machine_keeper
 from block_side import is_taken
 from disks import MIB
-from waiting import until
 
 from chario_lab.guest.job import Result
 from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/disk/regions", "kernel/front/block/", "kernel/front/confine", "cli/region", "cli/table"),

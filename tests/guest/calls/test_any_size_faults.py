@@ -7,10 +7,10 @@ import pytest
 from python_calls import printed, run_script, start_script
 from rig import Rig
 from shared_guest import Setup
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme, Throttle
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/disk/", "kernel/front/", "kernel/queue/edge",

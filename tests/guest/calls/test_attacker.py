@@ -15,9 +15,9 @@ from programs import compile_program
 from python_calls import PRELUDE, PYTHON
 from rig import Rig
 from shared_guest import Setup
-from waiting import SETTLE_LIMIT_S
 
 from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.waiting import SETTLE_LIMIT_S
 
 pytestmark = [
     pytest.mark.area("kernel/memory/", "kernel/front/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2),

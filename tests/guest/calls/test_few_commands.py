@@ -13,11 +13,11 @@ from disks import folder, setting
 from python_calls import printed, run_script, start_script
 from rig import Rig, results
 from shared_guest import Setup
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("kernel/front/", "kernel/queue/edge"), pytest.mark.cpus(2)]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from disks import MIB, NODE, Programs, attributes, calls, counters, grown
 from test_any_size import run
-from waiting import until
 
 from chario_lab.guest.leaks import pinned_pages
 from chario_lab.guest.session import Guest
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/back/loopback/", "kernel/queue/", "kernel/types/"),

@@ -9,9 +9,9 @@ import pytest
 from disks import MIB, NODE
 from rig import Rig, results, uring_results
 from shared_guest import FileGuest, Setup
-from waiting import until
 
 from chario_lab.guest.devices import load_module
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/back/loopback/", "kernel/front/", "kernel/queue/"),

@@ -20,7 +20,6 @@ from disks import HIDDEN
 from programs import compile_program
 from rig import Rig
 from shared_guest import Setup
-from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import nodes
@@ -28,6 +27,7 @@ from chario_lab.guest.job import Job
 from chario_lab.guest.qtest import QTestError
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 from chario_lab.kernel import DEBUG
+from chario_lab.waiting import SETTLE_LIMIT_S, until
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/request/"), pytest.mark.kernels("debug"), pytest.mark.cpus(2)]
 

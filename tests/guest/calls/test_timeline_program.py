@@ -12,13 +12,13 @@ from programs import TOP
 from rig import PATIENCE, Rig, results
 from shared_guest import Setup
 from test_contract_trace import OF_A_LARGE_READ, STAGES
-from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import load_module
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 from chario_lab.programs import build_chario
+from chario_lab.waiting import SETTLE_LIMIT_S, until
 
 pytestmark = [pytest.mark.area("kernel/timeline/", "kernel/front/timeline", "lib/src/timeline/", "cli/timeline")]
 

@@ -10,10 +10,10 @@ from python_calls import run_script, start_script
 from rig import Rig
 from shared_guest import Setup
 from test_replay import PART
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, Throttle
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/front/", "kernel/queue/edge", "kernel/queue/medium"),

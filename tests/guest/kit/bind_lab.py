@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from programs import TOP, run_here
 from shared_guest import GuestKeeper, is_fit
-from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.cache import locked
 from chario_lab.guest import leaks, tools
@@ -25,6 +24,7 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Drive, GuestSpec
 from chario_lab.kernel import Kernel
 from chario_lab.programs import build_chario
+from chario_lab.waiting import SETTLE_LIMIT_S, until
 
 RULES = TOP / "packaging/udev/60-chario.rules"
 UDEVD = "/lib/systemd/systemd-udevd"

@@ -25,11 +25,11 @@ from typing import Any, TypeVar
 
 from rig import Rig
 from shared_guest import Setup
-from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import bar_address
 from chario_lab.guest.spec import RegisterFile
+from chario_lab.waiting import SETTLE_LIMIT_S, until
 
 REGISTERS = 0  # the drive of a set_up()
 PAGE, LOG_BYTES = 4096, 512

@@ -13,12 +13,12 @@ from contextlib import suppress
 
 from disks import KIB, counters, folder
 from programs import compile_program
-from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults, leaks
 from chario_lab.guest.devices import PCI, bdf, bind, nodes, unbind
 from chario_lab.guest.job import Job, Result
 from chario_lab.guest.session import Guest
+from chario_lab.waiting import SETTLE_LIMIT_S, until
 
 # Guests are slow and hosts are busy: nothing here is about speed.
 PATIENCE = "deadline_ms=200000"

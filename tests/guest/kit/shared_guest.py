@@ -21,7 +21,6 @@ from typing import Any
 
 import pytest
 from rig import PATIENCE, Rig
-from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults, leaks
 from chario_lab.guest.devices import bdf, bind, load_module
@@ -30,6 +29,7 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Drive, GuestSpec
 from chario_lab.kernel import Kernel
 from chario_lab.testing.places import Place, combine
+from chario_lab.waiting import SETTLE_LIMIT_S, until
 
 UNLOAD = "! grep -q ^chario /proc/modules || rmmod chario"
 NOTHING_HELD = "! grep chario /proc/iomem /proc/interrupts"

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from rig import Rig
 from shared_guest import Setup
-from waiting import until
 
 from chario_lab import kmsg
 from chario_lab.guest import faults, spec
@@ -23,6 +22,7 @@ from chario_lab.guest.channel import Channel
 from chario_lab.guest.devices import PCI, bdf, bind, block_device, driver_of, unbind, use_intx
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.session import Guest, GuestDied, QemuCrashed
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("lab/"), pytest.mark.cpus(2), pytest.mark.stock]
 

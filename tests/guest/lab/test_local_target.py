@@ -10,7 +10,6 @@ from typing import cast
 import pytest
 from bind_lab import Machine, MachineKeeper, keep
 from programs import TOP
-from waiting import until
 
 from chario_lab.cache import cache_dir
 from chario_lab.counting.build import build_tools
@@ -37,6 +36,7 @@ from chario_lab.records import (
     read,
 )
 from chario_lab.target.loan import TRACE_BUFFER
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("lab/"), pytest.mark.cpus(2), pytest.mark.slow]
 

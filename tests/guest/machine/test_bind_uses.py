@@ -12,9 +12,9 @@ from errno import ENODEV
 import pytest
 from bind_lab import FAILED, OK, PARTITION, Machine, machine_keeper, plain_machine
 from programs import compile_program
-from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("lib/src/machine/", "cli/cmd-bind", "cli/keep", "packaging/"), pytest.mark.stock]
 

@@ -7,10 +7,10 @@ import signal
 import pytest
 from bind_lab import Machine, machine_keeper, plain_machine
 from programs import TOP
-from waiting import until
 
 from chario_lab.guest.job import Result
 from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("lib/src/machine/", "cli/cmd-bind", "cli/keep", "packaging/")]
 

@@ -7,10 +7,10 @@ The guest has udev and no systemd: what udev would have systemd start is run by 
 import pytest
 from bind_lab import COMMAND_LIMIT_S, KILLED, OK, Machine, MachineKeeper, machine_keeper
 from programs import compile_program
-from waiting import until
 
 from chario_lab.guest.devices import PCI
 from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("lib/src/machine/", "cli/cmd-bind", "cli/keep", "packaging/")]
 

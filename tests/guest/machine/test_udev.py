@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from bind_lab import OK, Machine, machine_keeper, plain_machine, start_udev
 from disks import attributes
-from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("packaging/udev/", "lib/src/machine/")]
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 from disks import MIB, Programs, counters, grown, limited
-from waiting import until
 
 from chario_lab.guest import leaks
 from chario_lab.guest.session import Guest
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("kernel/"), pytest.mark.kernels("6.12", "debug", "kcsan")]
 

@@ -12,10 +12,10 @@ import pytest
 from programs import compile_program
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import FileGuest, Setup
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("kernel/front/char", "kernel/disk/", "kernel/queue/complete", "kernel/request/")]
 

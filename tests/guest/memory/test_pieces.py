@@ -14,9 +14,9 @@ from test_buffers import BLOCK, run
 from test_dmabuf import CMB_MIB, EXPORTERS, need
 from test_large_commands import HALF, LARGEST
 from test_pool import SIZES, STREAMING, round_trip
-from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/front/transfer", "kernel/front/ioctl", "kernel/memory/"), pytest.mark.kernels("6.12"),

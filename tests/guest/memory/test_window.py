@@ -10,11 +10,11 @@ from rig import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_pool import PAGE, SIZES, STREAMING, round_trip
-from waiting import until
 
 from chario_lab.guest.devices import PCI, bar_address, bdf, bind, load_module, unbind
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, RegisterFile
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("kernel/memory/window")]
 

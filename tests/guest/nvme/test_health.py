@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from bind_lab import FAILED, OK, Machine, MachineKeeper, machine_keeper
 from qemu_log import QemuLog
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, Nvme, drive_id
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/disk/health", "kernel/back/nvme/health", "lib/src/device/health", "cli/cmd-health"),

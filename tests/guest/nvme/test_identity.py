@@ -35,10 +35,10 @@ from played import (
 )
 from rig import CALL_LIMIT_S, WAITS_TO_UNBIND, Rig, results, unbinding
 from test_replay import ADMIN_TIMEOUT_MS, FIRST_QUEUE, PAGE, PATIENT, Kept
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, nodes
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/replay"),

@@ -31,9 +31,9 @@ from played import (
     well,
 )
 from rig import Rig
-from waiting import until
 
 from chario_lab.guest.job import CommandFailed
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.slow]
 

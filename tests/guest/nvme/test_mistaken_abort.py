@@ -22,10 +22,10 @@ from entries import FLUSH, READ, WRITE, Entry, Submissions
 from qemu_log import QemuLog
 from rig import Rig, results, uring_results
 from shared_guest import Setup
-from waiting import until
 
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, NullCo, Nvme
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.slow]
 

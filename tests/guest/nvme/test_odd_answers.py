@@ -26,7 +26,8 @@ from played import (
     well,
 )
 from rig import Rig, results, uring_results
-from waiting import until
+
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/complete"), pytest.mark.slow]
 

@@ -22,10 +22,10 @@ from played import (
     taken,
 )
 from rig import Rig
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import CommandFailed
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/memory/dmabuf", "kernel/memory/cmb", "kernel/drive/", "kernel/back/nvme/"),

@@ -24,7 +24,8 @@ from played import (
     well,
 )
 from rig import NOBODY, Rig, results
-from waiting import until
+
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug"), pytest.mark.slow]
 

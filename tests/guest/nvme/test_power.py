@@ -16,7 +16,6 @@ from disks import MIB, folder
 from programs import compile_program, run_here
 from rig import CALL_LIMIT_S, PATIENCE, pull, results, uring_results
 from shared_guest import GuestKeeper
-from waiting import until
 
 from chario_lab import kmsg
 from chario_lab.guest import faults, leaks, power
@@ -27,6 +26,7 @@ from chario_lab.guest.power import BUSYBOX, busybox
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, RawFile, Throttle
 from chario_lab.kernel import Kernel
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/back/nvme/power", "kernel/disk/pin", "lib/src/device/pin", "cli/cmd-pin"),

@@ -14,12 +14,12 @@ from python_calls import PYTHON
 from qemu_log import QemuLog
 from rig import Rig, results
 from shared_guest import FileGuest, Setup
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, bind, driver_of
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/back/nvme/power", "kernel/disk/pin", "lib/src/device/pin", "cli/cmd-pin"),

@@ -7,12 +7,12 @@ import pytest
 from disks import KIB, MIB
 from rig import PATIENCE, Rig
 from shared_guest import Setup
-from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, bar_address, bind, driver_of, use_intx
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.spec import Namespace, Nvme, RegisterFile
+from chario_lab.waiting import SETTLE_LIMIT_S, until
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug"), pytest.mark.cpus(2)]
 
@@ -82,10 +82,11 @@ def test_a_controller_that_answers_no_admin_command(rig: Rig) -> None:
     address = faults.load_registers(rig.guest, REGISTERS, patient)
     mark = rig.guest.log_mark()
     job = rig.guest.start(f"echo chario >{PCI}/devices/{address}/driver_override; echo {address} >{PCI}/drivers_probe")
-    faults.wait_for_register(rig.guest, REGISTERS, faults.CC, 1, 1)
-    rig.guest.qtest.writel(bar_address(rig.guest, address) + faults.CSTS, 1)
+    registers = bar_address(rig.guest, address)
+    until(lambda: rig.guest.qtest.readl(registers + faults.CC) & 1 == 1, "it is not enabled")
+    rig.guest.qtest.writel(registers + faults.CSTS, 1)
     until(lambda: "admin command 0x06: no answer in time" in rig.said(mark), "nothing was said")
-    rig.guest.qtest.writel(bar_address(rig.guest, address) + faults.CSTS, 0)
+    rig.guest.qtest.writel(registers + faults.CSTS, 0)
     job.wait()
     assert "not bound: error -110" in rig.said(mark)
     assert rig.release(address) == ""

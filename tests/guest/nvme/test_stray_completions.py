@@ -6,7 +6,8 @@ import re
 import pytest
 from played import INVALID_FIELD, OK, REGISTERS, UNRECOVERED_READ, Command, Opcode, played, set_up, taken
 from rig import Rig
-from waiting import until
+
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug")]
 

@@ -24,10 +24,10 @@ from disks import HIDDEN, folder
 from programs import compile_program
 from rig import PATIENCE, Rig
 from shared_guest import FileGuest, Setup
-from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest.devices import PCI, load_module
 from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.waiting import SETTLE_LIMIT_S, until
 
 pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug"), pytest.mark.cpus(2)]
 

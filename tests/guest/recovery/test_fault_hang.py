@@ -12,11 +12,11 @@ from disks import KIB, MIB
 from python_calls import printed, start_script
 from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import Setup, throttled_rig
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, NullCo, Nvme, Throttle
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/drive/",

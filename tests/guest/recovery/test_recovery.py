@@ -11,10 +11,10 @@ from disks import MIB, folder
 from rig import CALL_LIMIT_S, WAITS_TO_UNBIND, Rig, results, unbinding, uring_results
 from shared_guest import FileGuest, Setup
 from traces import TRACING
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle, root_port_bdf
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("kernel/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2), pytest.mark.slow]
 

@@ -15,11 +15,11 @@ from disks import KIB, MIB
 from python_calls import printed, start_script
 from rig import PATIENCE, Rig, results, uring_results
 from shared_guest import Setup
-from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, bdf, bind, driver_of, find_block, load_module, unbind
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme
+from chario_lab.waiting import SETTLE_LIMIT_S, until
 
 pytestmark = [
     pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("6.12-rt", "debug", "kcsan"),

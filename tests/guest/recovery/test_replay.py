@@ -17,10 +17,10 @@ from played import OK, REGISTERS, Command, Opcode, Played, controller_page, play
 from programs import compile_program
 from python_calls import start_script
 from rig import CALL_LIMIT_S, NOBODY, Rig, results
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/front/", "kernel/drive/", "kernel/back/nvme/", "kernel/queue/"),

@@ -17,13 +17,13 @@ from programs import BUILD, compile_program
 from python_calls import start_script
 from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import FileGuest, Setup
-from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import bind, find_block
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, Throttle
 from chario_lab.kernel import DEBUG
+from chario_lab.waiting import until
 
 pytestmark = [
     pytest.mark.area("kernel/queue/origin", "lib/src/store/fence", "kernel/front/", "kernel/queue/edge"),

@@ -20,12 +20,12 @@ import pytest
 from conftest import Launcher
 from disks import Programs
 from programs import run_here
-from waiting import until
 
 from chario_lab.guest.devices import bdf, bind, nodes
 from chario_lab.guest.job import Job
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, RawFile
+from chario_lab.waiting import until
 
 pytestmark = [pytest.mark.area("lib/src/", "cli/"), pytest.mark.slow]
 
