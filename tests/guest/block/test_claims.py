@@ -335,9 +335,9 @@ def test_an_opener_is_killed_while_the_drive_is_silent(rig: Rig, kind: str, end:
     keeper, before = holding(rig, f"{disk}b1" if kind == "write" else "/dev/null"), counters(guest, disk)
     guest.must(f"[ {kind} = read ] || dd if=/dev/zero of={disk}b1 bs=4k count=1 status=none")
     faults.hold(guest, HOLDS, event=f"{kind}_aio")
-    reader = guest.start(f"[ {kind} = write ] || blockdev --rereadpt {disk}b", timeout_s=CALL_LIMIT_S)
+    table_reader = guest.start(f"[ {kind} = write ] || blockdev --rereadpt {disk}b", timeout_s=CALL_LIMIT_S)
     if kind == "write":
-        reader.wait()
+        table_reader.wait()
     else:
         until(lambda: "read_commands" in grown(guest, disk, before), "the table is not read")
     opener = guest.start(f"exec 5<>{disk}p1", timeout_s=CALL_LIMIT_S)
@@ -349,7 +349,7 @@ def test_an_opener_is_killed_while_the_drive_is_silent(rig: Rig, kind: str, end:
         job = guest.start(unbinding(rig.address(HOLDS)), timeout_s=CALL_LIMIT_S)
         until(lambda: guest.run(WAITS_TO_UNBIND).rc == 0, "the claim is not waited for")
     faults.resume(guest, HOLDS)
-    reader.wait()
+    table_reader.wait()
     if end == "unbind":
         job.wait().check()
     else:

@@ -324,13 +324,13 @@ class Played:
                 queue.place, queue.phase = 0, queue.phase ^ 1
         return entries
 
-    def asked(self, opcode: Opcode, dword10: int | None = None) -> list[Command]:
+    def admin_commands(self, opcode: Opcode, dword10: int | None = None) -> list[Command]:
         """The admin commands of a kind that have been fetched."""
         return [command for queue, command in self.fetched if is_admin(queue, command, opcode, dword10)]
 
     def wait_request(self, count: int = 1) -> None:
         """Return when the driver has asked for events so often."""
-        until(lambda: len(self.asked(Opcode.ASYNC_EVENT)) == count, "no request for events")
+        until(lambda: len(self.admin_commands(Opcode.ASYNC_EVENT)) == count, "no request for events")
 
     def tell(self, log: int) -> None:
         """Complete the request for events: a log page has news.  Seen when an admin command ends."""
@@ -338,10 +338,10 @@ class Played:
 
     def fail(self, number: int, ending: Sequence[int] = (), status: int = OK) -> None:
         """Report a failure (CSTS.CFS).  Some commands of a queue end when the driver has disabled the controller."""
-        self.ask(lambda: self._fail(number, ending, status))
+        self.run_between(lambda: self._fail(number, ending, status))
 
-    def ask(self, act: Callable[[], T]) -> T:
-        """Have something done on the playing thread, which has taken by then all that was sent before."""
+    def run_between(self, act: Callable[[], T]) -> T:
+        """Run a function on the playing thread, between two commands; what was sent before has been taken then."""
         answer: Future[T] = Future()
 
         def answer_with() -> None:

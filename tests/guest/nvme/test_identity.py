@@ -213,7 +213,7 @@ def test_a_log_page_that_cannot_be_read(rig: Rig, often: int) -> None:
     with taken(rig, REGISTERS, controller=controller_page(oaes=NAMESPACE_EVENTS), status=status) as (drive, disk):
         drive.wait_request()
         drive.tell(CHANGED_NAMESPACES)
-        until(lambda: is_healthy(rig, disk) and len(drive.asked(Opcode.ASYNC_EVENT)) > 1, "no second request")
+        until(lambda: is_healthy(rig, disk) and len(drive.admin_commands(Opcode.ASYNC_EVENT)) > 1, "no second request")
         if often > 5:
             rig.wait_said(said, "the log page of an event, 0x04, cannot be read")
             rig.wait_reset(disk)
@@ -224,7 +224,7 @@ def test_a_namespace_that_is_formatted_anew(pair: Pair) -> None:
     """The drive tells of it: open files give ENODEV, a new disk replaces it; a word about nothing changes nothing."""
     pair.end_reset()
     pair.drive.wait_request()
-    wishes = [command.dword11 & NAMESPACE_EVENTS for command in pair.drive.asked(Opcode.SET_FEATURES, EVENTS)]
+    wishes = [command.dword11 & NAMESPACE_EVENTS for command in pair.drive.admin_commands(Opcode.SET_FEATURES, EVENTS)]
     assert wishes == [NAMESPACE_EVENTS]
     mark = len(pair.drive.fetched)
     pair.drive.tell(CHANGED_NAMESPACES)
@@ -264,7 +264,7 @@ def test_namespaces_that_come_and_go(pair: Pair) -> None:
     assert (nsid, pair.rig.call(third, f"write,0,{PAGE}")) == ("3", PAGE)
     assert pair.commands()[-1].nsid == 3
     assert pair.rig.calls(third, f"pin,{PIN_RETRY}", "in-force")[:2] == [("pin", 0), ("in-force", PIN_RETRY)]
-    assert 3 in [command.nsid for command in pair.drive.asked(Opcode.GET_FEATURES, RETRIES)]
+    assert 3 in [command.nsid for command in pair.drive.admin_commands(Opcode.GET_FEATURES, RETRIES)]
     # A file that is open keeps its disk, without a node, and not its namespace from having another one.
     job = pair.rig.start(third, "touch,/run/open", "await,/run/go", f"write,0,{PAGE}")
     pair.rig.wait_file("/run/open")
@@ -450,7 +450,7 @@ def test_a_write_that_the_drive_aborts(pair: Pair) -> None:
     lose_first(pair)
     (write,) = pair.commands()
     pair.end_reset()
-    pair.drive.ask(lambda: pair.drive.complete(pair.queue_of(write), [write.cid], status=ABORT_REQUESTED))
+    pair.drive.run_between(lambda: pair.drive.complete(pair.queue_of(write), [write.cid], status=ABORT_REQUESTED))
     assert results(job.wait())[-2] == ("write", -ECANCELED)
     assert pair.commands() == [write]
 
@@ -464,7 +464,7 @@ def test_memory_of_a_lost_disk_while_the_drive_has_it(pair: Pair) -> None:
     pair.drive.tell(CHANGED_NAMESPACES)
     until(lambda: looks(pair) and bool(looked), "the namespace is not looked at")
     change(pair, shift=12)
-    assert pair.drive.ask(lambda: pair.drive.fail_slowly(looked[0], lambda: job.poll() is None))
+    assert pair.drive.run_between(lambda: pair.drive.fail_slowly(looked[0], lambda: job.poll() is None))
     assert results(job.wait())[-2] == ("write", -ENODEV)
 
 

@@ -74,11 +74,11 @@ def test_news_of_health_that_cannot_be_read(rig: Rig) -> None:
     with taken(rig, REGISTERS) as (drive, disk):
         drive.wait_request()
         drive.status = ending_with(Opcode.GET_LOG, INVALID_FIELD)
-        before = len(drive.asked(Opcode.GET_LOG))
+        before = len(drive.admin_commands(Opcode.GET_LOG))
         drive.tell(HEALTH_LOG)
         asks = f"cat {folder(disk)}/health/status"
         until(
-            lambda: rig.guest.run(asks).rc != 0 and len(drive.asked(Opcode.GET_LOG)) > before + 2,
+            lambda: rig.guest.run(asks).rc != 0 and len(drive.admin_commands(Opcode.GET_LOG)) > before + 2,
             "nobody asks for the page",
         )
         drive.status = well
@@ -161,7 +161,7 @@ def test_aborts_that_are_not_answered(rig: Rig) -> None:
         assert uring_results(rig.start_uring(disk, 2, 4096, "deadline=200").wait()) == {-ETIMEDOUT: 2}
         rig.wait_reset(disk)
         assert rig.counters(disk)["aborts"] == 0
-        assert len(drive.asked(Opcode.ABORT)) == 1
+        assert len(drive.admin_commands(Opcode.ABORT)) == 1
     rig.set_admin_timeout()
 
 
@@ -202,7 +202,7 @@ def test_a_question_that_a_reset_cuts_off(rig: Rig) -> None:
         rig.set_admin_timeout(200_000)
         show = ["cat", f"{folder(disk)}/health/status"]
         first = rig.guest.start(show)
-        until(lambda: bool(drive.asked(Opcode.GET_LOG)), "nobody asks")
+        until(lambda: bool(drive.admin_commands(Opcode.GET_LOG)), "nobody asks")
         second = rig.guest.start(show)
         until(lambda: len(rig.guest.run("pidof cat").stdout.split()) == 2, "nobody waits behind him")
         assert second.stop().rc == -9
@@ -217,10 +217,10 @@ def test_a_question_that_a_reset_cuts_off(rig: Rig) -> None:
 def test_queues_that_are_made_after_a_reset(rig: Rig) -> None:
     """A reset asks for as many as there will be: those of a block disk are made when it is."""
     with taken(rig, REGISTERS) as (drive, disk):
-        drive.ask(drive.report_failure)
+        drive.run_between(drive.report_failure)
         rig.call(disk, "read,0,4096")
         until(lambda: rig.counters(disk)["resets"] == 1, "it is not reset")
-        first, second = drive.asked(Opcode.SET_FEATURES, NUMBER_OF_QUEUES)
+        first, second = drive.admin_commands(Opcode.SET_FEATURES, NUMBER_OF_QUEUES)
         assert second.dword11 == first.dword11
     rig.release(rig.address(REGISTERS))
 
@@ -243,7 +243,7 @@ def test_a_drive_that_fails_again_while_it_is_reset(rig: Rig, failures: int) -> 
         drive.status = status
         job = rig.start(disk, "read,0,4096")
         until(lambda: any(queue for queue, _ in drive.fetched), "the drive is not asked")
-        drive.ask(drive.report_failure)
+        drive.run_between(drive.report_failure)
         if failures == 1:
             assert results(job.wait())[0] == ("read", 4096)
             assert rig.counters(disk)["resets"] == 1

@@ -105,7 +105,7 @@ class Kept:
             self.drive.complete(self.queue_of(command), [command.cid])
             return before
 
-        return self.drive.ask(act)
+        return self.drive.run_between(act)
 
 
 @pytest.fixture
