@@ -193,7 +193,7 @@ if [ "$CHARIO_TEST_RMEM_MAX" -lt 8388608 ]; then
 	$without "$chario" record --force a --from "udp::$port" --seconds 0.01 >said 2>&1
 	says 'has a buffer of' 'not 8 MiB' 'sysctl net.core.rmem_max=8388608'
 	if [ "$without" ]; then
-		gives 0 record --force a --from "udp::$port" --seconds 0.01
+		gives 0 record --late-ms 600000 --force a --from "udp::$port" --seconds 0.01
 		! grep 'buffer of' said || note "root does not get the buffer"
 	fi
 fi
@@ -227,7 +227,7 @@ if [ "$CHARIO_TEST_RMEM_MAX" -lt 8388608 ]; then
 	as_input 0 $without
 	says 'the socket of "standard input" has a buffer of' 'not 8 MiB'
 fi
-gives 0 record --force a --seconds 0.01 --from unix:socket
+gives 0 record --late-ms 600000 --force a --seconds 0.01 --from unix:socket
 ! grep 'buffer of' said || note "a buffer that a local socket does not use is told of"
 claim "it is told when a socket's buffer is shorter than asked"
 
@@ -309,8 +309,8 @@ import pty
 import sys
 
 CALLS = (
-    ("record --size 4M --bytes 5 cam --from TTY", b"\x03line\n"),
-    ("record --size 4M --bytes 5 in", b"\x03line\n"),
+    ("record --late-ms 600000 --size 4M --bytes 5 cam --from TTY", b"\x03line\n"),
+    ("record --late-ms 600000 --size 4M --bytes 5 in", b"\x03line\n"),
     ("put --bytes 4 TTY new", b"abc\n"),
     ("get area TTY", b""),
     ("replay -o TTY cam", b""),

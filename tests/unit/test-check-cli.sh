@@ -148,7 +148,7 @@ claim "a store without header and table is none"
 
 # 16 records of 4 KiB, which nothing makes durable before the end.
 format 32M
-from_pipe recorded record cam --size 1M --record 4k --segment 8k --durability none --flush-ms 1 --from pipe
+from_pipe recorded record --late-ms 600000 cam --size 1M --record 4k --segment 8k --durability none --flush-ms 1 --from pipe
 bytes 65536 >&3
 until "$chario" stat cam --json >said 2>&1 && [ "$(member records)" = 16 ]; do
 	kill -0 $! || break
@@ -168,11 +168,11 @@ says 'missing that had not become durable' '"cam"' 'nothing is to be done'
 gives 0 check --data --quiet --json :: '"severity": "note"'
 undurable=$(member undurable_records)
 [ "$undurable" -gt 0 ] || note "nothing is missing: $(cat said)"
-bytes 65536 | "$chario" record cam --append >recorded 2>&1
+bytes 65536 | "$chario" record --late-ms 600000 cam --append >recorded 2>&1
 gives 0 check --data --quiet --json
 has undurable_records "$undurable"
 damage $((segment + 40))
-from_pipe recorded record cam --append --from pipe
+from_pipe recorded record --late-ms 600000 cam --append --from pipe
 recorder=$!
 for state in closed 'being made'; do
 	until "$chario" stat cam | grep -q "$state"; do
@@ -189,7 +189,7 @@ claim "check tells what was not durable from what is lost"
 
 # Several batches in the only segment, the second of which is bad.
 format 32M
-from_pipe recorded record cam --size 1M --record 512 --segment 64k --flush-ms 1 --from pipe
+from_pipe recorded record --late-ms 600000 cam --size 1M --record 512 --segment 64k --flush-ms 1 --from pipe
 until "$chario" stat cam --json >said 2>&1 && [ "$(member durable_records)" -ge 3 ]; do
 	kill -0 $! || break
 	bytes 512 >&3
@@ -201,7 +201,7 @@ gives 0 check --data --quiet
 gives 0 stat cam --json
 damage $(($(member disk_offset) / 4096 + 1))
 gives 4 check --data --quiet :: 'missing or damaged: "cam"'
-bytes 512 | "$chario" record cam --append >recorded 2>&1
+bytes 512 | "$chario" record --late-ms 600000 cam --append >recorded 2>&1
 gives 4 check --data --quiet :: 'missing or damaged: "cam"'
 claim "check finds a bad batch of the newest segment"
 end

@@ -125,7 +125,7 @@ format 32M
 bytes 3000000 >source
 gives 0 create first 1M
 gives 0 put source area
-gives 0 record cam --size 1M --segment 64k --from source --bytes 500k --record 1000
+gives 0 record --late-ms 600000 cam --size 1M --segment 64k --from source --bytes 500k --record 1000
 gives 0 check --data :: 'no damage'
 faulty FAULT_READ=$(($(place area) + 1228800)) 4 check --data
 says 'loss: 1 block cannot be read, the first at 1200 KiB: "area"' '1 found, 0 repaired, 1 lost'
@@ -173,26 +173,26 @@ done <<'TABLE'
 TABLE
 unset FAULT_MEMORY
 dead socket
-faulty FAULT_MOVE='rm socket && echo mine >socket' 1 record --force cam --from unix:socket
+faulty FAULT_MOVE='rm socket && echo mine >socket' 1 record --late-ms 600000 --force cam --from unix:socket
 says 'another program has the socket'
 [ "$(cat socket)" = mine ] || note "what came in the place of a dead socket is gone"
 [ "$(ls socket*)" = socket ] || note "left: $(ls socket*)"
 rm socket
 dead socket
-faulty FAULT_MOVE='rm socket' 0 record --force cam --from unix:socket --seconds 0.01
+faulty FAULT_MOVE='rm socket' 0 record --late-ms 600000 --force cam --from unix:socket --seconds 0.01
 dead socket
 # shellcheck disable=SC2016
-faulty FAULT_MOVE='mv socket "socket.$PPID"; ln "socket.$PPID" socket' 1 record --force cam --from unix:socket
+faulty FAULT_MOVE='mv socket "socket.$PPID"; ln "socket.$PPID" socket' 1 record --late-ms 600000 --force cam --from unix:socket
 says 'is left of a program that has ended, and cannot be removed'
 rm socket socket.*
 # A file that is moved aside by mistake cannot be moved back.
 dead socket
 export FAULT_MOVED='echo other >socket'
-faulty FAULT_MOVE='rm socket && echo mine >socket' 1 record --force cam --from unix:socket
+faulty FAULT_MOVE='rm socket && echo mine >socket' 1 record --late-ms 600000 --force cam --from unix:socket
 unset FAULT_MOVED
 says 'is now at "socket.' 'cannot be moved back: File exists' 'move the file back: mv socket.'
 [ "$(cat socket socket.*)" = "$(printf 'other\nmine')" ] || note "$(head socket*)"
-faulty FAULT_IPV6=1 0 record --force cam --from "udp::$(free_port)" --seconds 0.01
+faulty FAULT_IPV6=1 0 record --late-ms 600000 --force cam --from "udp::$(free_port)" --seconds 0.01
 claim "a recording has its source in spite of others, and without IPv6"
 
 # Several programs want one area that is missing: whoever makes it, each uses it as if it had been there.
@@ -200,15 +200,15 @@ printf first >source
 while IFS='|' read -r other wanted arguments text content; do
 	format 32M
 	# shellcheck disable=SC2086
-	faulty FAULT_CREATE="'$chario' $other <source >other 2>&1" "$wanted" record cam --size 4M $arguments
+	faulty FAULT_CREATE="'$chario' $other <source >other 2>&1" "$wanted" record --late-ms 600000 cam --size 4M $arguments
 	says "$text"
 	"$chario" replay cam 2>/dev/null >there
 	[ "$(cat there)" = "$content" ] || note "$other, $arguments: $(cat there)"
 	rm store
 done <<'TABLE'
-record cam --size 4M|0|--append --from source|records        1 |firstfirst
-record cam --size 4M|1|--from source|--append goes on with it, --force begins|first
-record cam --size 4M|0|--force --from /dev/null|records        0|
+record --late-ms 600000 cam --size 4M|0|--append --from source|records        1 |firstfirst
+record --late-ms 600000 cam --size 4M|1|--from source|--append goes on with it, --force begins|first
+record --late-ms 600000 cam --size 4M|0|--force --from /dev/null|records        0|
 create cam 4M|0|--from source|records        1 |first
 create cam 8M|1|--append --from source|"cam" has 8 MiB, not 4 MiB|
 TABLE
