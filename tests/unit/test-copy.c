@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 
 #include "device/ops.h"
@@ -187,17 +188,39 @@ static void *feed(void *data)
 	return NULL;
 }
 
-TEST(test_pipe, "a pipe gives its bytes in pieces of any length")
+/* Packets of a pipe are cut by a read that has less room. */
+static void copy_from_pipe(int flags,
+			   int (*copy_all)(struct chario_area *, int, struct chario_copy *))
 {
 	pthread_t feeder;
 	int ends[2];
 
-	EQUAL(pipe2(ends, O_CLOEXEC), 0);
+	prepare();
+	EQUAL(pipe2(ends, O_CLOEXEC | flags), 0);
 	EQUAL(pthread_create(&feeder, NULL, feed, &ends[1]), 0);
-	EQUAL(chario_copy_in(area, ends[0], &copy), 0);
+	EQUAL(copy_all(area, ends[0], &copy), 0);
+	EQUAL(copy.read_bytes, BYTES);
 	EQUAL(copy.written_bytes, BYTES);
 	CHECK(has_content(0, BYTES));
 	pthread_join(feeder, NULL);
+	close(ends[0]);
+}
+
+TEST(test_pipe, "a pipe gives its bytes, or packets, in pieces of any length")
+{
+	copy_from_pipe(0, chario_copy_in);
+	copy_from_pipe(O_DIRECT, chario_copy_in);
+	content[0]++;
+	copy_from_pipe(O_DIRECT, chario_copy_update);
+}
+
+TEST(test_messages, "a socket that drops the rest of a message is refused")
+{
+	int ends[2];
+
+	EQUAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	close(ends[1]);
+	ENDS(chario_copy_in(area, ends[0], &copy), -EPROTOTYPE, CHARIO_COPY_START);
 	close(ends[0]);
 }
 

@@ -93,7 +93,8 @@ struct chario_copy {
  * @area: an area that is open for writing
  * @fd: descriptor of the file, open for reading and blocking; it stays the caller's, and is
  *	read from its present position, or with CHARIO_COPY_SAME_OFFSET from @copy->offset
- *	by pread(2)
+ *	by pread(2); of a pipe whose writer has set O_DIRECT all packets are read whole, unless
+ *	the copy ends within one
  * @copy: the copy; its @bytes are whole blocks, unless they end where the area ends
  *
  * The area is written in pieces of up to 4 MiB.  The write of a piece begins when the file
@@ -105,8 +106,9 @@ struct chario_copy {
  * use it otherwise.
  * Return: 0; the result of @progress; or a negative errno of the step in @copy->step:
  * -ENODATA with CHARIO_COPY_END; -EINVAL if a member of @copy is out of its range; -EROFS if
- * the area is open for reading; -EPERM in a child of fork(2); -ENOMEM, -EMFILE; and the
- * errors of read(2) and chario_area_write_buffer().
+ * the area is open for reading; -EPROTOTYPE if the file is a socket that keeps the boundaries of
+ * messages, which chario_recorder_run() makes records of; -EPERM in a child of fork(2); -ENOMEM,
+ * -EMFILE; and the errors of read(2) and chario_area_write_buffer().
  */
 int chario_copy_in(struct chario_area *area, int fd, struct chario_copy *copy);
 

@@ -133,13 +133,14 @@ static int go_round(struct chario_area *area, int fd, struct chario_copy *copy,
 	const bool writes = op == CHARIO_TRANSFER_WRITE;
 	int err = chario_run_begin(&ring.run, area, writes);
 
-	if (err)
-		return err;
-	err = chario_slots_open(&ring.slots, area, op);
-	if (err)
-		return chario_run_judge(&ring.run, CHARIO_COPY_START, err);
-	err = writes ? copy_in(&ring) : copy_out(&ring);
-	chario_slots_close(&ring.slots);
+	if (!err)
+		err = chario_run_judge(&ring.run, CHARIO_COPY_START,
+				       chario_slots_open(&ring.slots, area, op));
+	if (!err) {
+		err = writes ? copy_in(&ring) : copy_out(&ring);
+		chario_slots_close(&ring.slots);
+	}
+	chario_run_end(&ring.run);
 	return err ? err : ring.run.stopped;
 }
 

@@ -15,15 +15,25 @@
  * @copy: the caller's copy, with its arguments and its result
  * @fd: descriptor of the file
  * @stopped: result with which the callback has ended the copy; 0 while it has not
+ * @rest: memory for a read that has less room than a packet of a pipe may need
+ * @rest_bytes: number of bytes of @rest that wait for more room
+ * @rest_at: offset of the first of these in @rest
  */
 struct copy_run {
 	struct chario_copy *copy;
 	int fd;
 	int stopped;
+	unsigned char *rest;
+	size_t rest_bytes;
+	size_t rest_at;
 };
 
-/* Check the arguments and reset the result.  Returns 0 or a negative errno. */
-int chario_run_begin(const struct copy_run *run, const struct chario_area *area, bool writes);
+/*
+ * Check the arguments and reset the result.  Returns 0, or a negative errno; chario_run_end() has
+ * to be called in both cases.
+ */
+int chario_run_begin(struct copy_run *run, const struct chario_area *area, bool writes);
+void chario_run_end(const struct copy_run *run);
 
 /* Record the step that has failed, if @err is not 0.  Returns @err. */
 int chario_run_judge(const struct copy_run *run, enum chario_copy_step step, int err);

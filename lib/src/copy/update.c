@@ -111,11 +111,11 @@ int chario_copy_update(struct chario_area *area, int fd, struct chario_copy *cop
 	struct update update = { .run = { .copy = copy, .fd = fd }, .area = area };
 	int err = chario_run_begin(&update.run, area, true);
 
-	if (err)
-		return err;
-	err = chario_run_judge(&update.run, CHARIO_COPY_START, make_memory(&update));
+	if (!err)
+		err = chario_run_judge(&update.run, CHARIO_COPY_START, make_memory(&update));
 	if (!err)
 		err = update_all(&update);
+	chario_run_end(&update.run);
 	free(update.fresh);
 	chario_pool_destroy(&update.pool);
 	return err ? err : update.run.stopped;

@@ -65,6 +65,8 @@ static const struct entry of_disks[] = {
 	      "name one of them by its path or its PCI address"),
 	ERROR(EPROTO, "the kernel module and the library do not understand each other",
 	      "install both from the same release"),
+	ERROR(EPROTOTYPE, "the source keeps the boundaries of messages, which a copy would lose",
+	      "make a recording of it (chario record)"),
 	ERROR(E2BIG, "the program asks for something that this kernel module does not know",
 	      "install a newer kernel module"),
 	ERROR(EPERM, "this needs the rights of root", "use sudo"),
