@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <chario/stream.h>
+
 #include "interrupt.h"
 #include "put.h"
 
@@ -75,11 +77,14 @@ static int check_room(const struct cli_put *put)
 	return room.longest >= put->source.bytes ? 0 : -ENOSPC;
 }
 
-static int create(const struct cli_put *put)
+static int create(struct cli_put *put)
 {
+	struct chario_area_info area;
 	int err = chario_store_create(put->cli->store, put->into, put->source.bytes,
 				      CHARIO_CREATE_FILLING);
 
+	if (!err && !chario_store_find(put->cli->store, put->into, &area, sizeof(area)))
+		put->created = area.id;
 	if (err == -ENOSPC && put->into != put->name)
 		return cli_say(
 			put->cli,
@@ -91,7 +96,7 @@ static int create(const struct cli_put *put)
 }
 
 /* The new area gets the attributes of the old one, as chario_area_publish() would give them. */
-static int remove_and_create(const struct cli_put *put, const struct chario_area_info *old)
+static int remove_and_create(struct cli_put *put, const struct chario_area_info *old)
 {
 	int status, err = check_room(put);
 
@@ -309,6 +314,7 @@ static int copy_all(struct cli_put *put)
 
 	cli_progress_end(&put->progress);
 	put->written = put->start + copy.written_bytes;
+	put->begun = err >= 0 || copy.read_bytes || copy.step == CHARIO_COPY_END;
 	if (put->broken)
 		return CLI_FAILED;
 	if (err >= 0)
@@ -324,13 +330,13 @@ static int say_stopped(const struct cli_put *put)
 			       "stopped: %" PRIu64 " of %" PRIu64
 			       " bytes of \"%s\" are there; the same command goes on from there",
 			       put->recorded, put->source.bytes, put->name);
-	return cli_say(put->cli,
-		       "stopped: \"%s\" has the first %" PRIu64 " of %" PRIu64 " bytes; %s",
-		       put->name, put->recorded, put->source.bytes,
-		       put->source.is_seekable ?
-			       "whether a disk is still the same cannot be seen: put it again with "
-			       "--changed, which reads all of it and writes what differs" :
-			       "a pipe cannot be taken up again: put it again with --force");
+	return cli_say(
+		put->cli, "stopped: \"%s\" has the first %" PRIu64 " of %" PRIu64 " bytes; %s",
+		put->name, put->recorded, put->source.bytes,
+		put->source.is_seekable ?
+			"whether a disk is still the same cannot be seen: put it again with "
+			"--changed, which reads all of it and writes what differs" :
+			"what has been read of it cannot be read again: put it again with --force");
 }
 
 static int finish(struct cli_put *put, int status)
@@ -398,6 +404,9 @@ static int put_whole(struct cli_put *put)
 	if (!status)
 		status = finish(put, copy_all(put));
 	chario_area_close(put->area);
+	/* Leave no area behind for which nothing could be read. */
+	if (status && !put->begun && put->created)
+		chario_stream_remove_unused(put->cli->store, put->into, put->created);
 	put->nr_written = count_blocks(put->source.bytes - put->start);
 	return status;
 }
@@ -439,6 +448,8 @@ int cmd_put(struct cli *cli)
 	if (status)
 		return status;
 	status = cli_open_store(cli, O_RDWR) ? run(&put) : CLI_FAILED;
+	if (!status)
+		cli_source_pass(&put.source);
 	cli_source_close(&put.source);
 	return status;
 }

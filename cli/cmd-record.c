@@ -184,15 +184,27 @@ static int open_stream(struct cli_record *record)
 	return CLI_USAGE;
 }
 
+/* Get the status of the recording, of which the losses of an older part are left out. */
+static int get_status(const struct cli_record *record, struct chario_stream_status *status)
+{
+	int err = chario_stream_get_status(record->stream, status, sizeof(*status));
+
+	if (err)
+		return err;
+	status->lost_records -= record->begun.lost_records;
+	status->lost_bytes -= record->begun.lost_bytes;
+	return 0;
+}
+
 /* Look what the stream begins with; say so if the buffers are not the usual ones. */
 static void look_at_stream(struct cli_record *record)
 {
 	struct chario_stream_status status;
 	char segment[32];
 
-	if (chario_stream_get_status(record->stream, &status, sizeof(status)))
+	if (get_status(record, &status))
 		return;
-	record->begin_bytes = status.bytes;
+	record->begun = status;
 	if (!status.reduced)
 		return;
 	cli_say(record->cli,
@@ -231,7 +243,7 @@ static int finish(struct cli_record *record)
 	int ret, err = chario_stream_wait(record->stream, UINT64_MAX, -1);
 
 	passed_ns = cli_now_ns() - record->begin_ns;
-	chario_stream_get_status(record->stream, &status, sizeof(status));
+	get_status(record, &status);
 	ret = chario_stream_close(record->stream);
 	if (!err)
 		err = ret;
@@ -253,7 +265,7 @@ static void show(const struct cli_record *record)
 	struct chario_stream_status status;
 	char bytes[32], durable[32], rate[32];
 
-	if (record->quiet || chario_stream_get_status(record->stream, &status, sizeof(status)))
+	if (record->quiet || get_status(record, &status))
 		return;
 	cli_progress_line("%.0f s  %s  %s/s  durable %s  buffers %u of %u free  late %llu  "
 			  "lost %llu",
@@ -303,6 +315,8 @@ static int run(struct cli_record *record)
 	if (!status)
 		status = open_stream(record);
 	if (status) {
+		/* Removing takes a descriptor, too. */
+		cli_intake_close(&record->intake);
 		remove_created(record);
 		return status;
 	}

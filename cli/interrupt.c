@@ -53,6 +53,8 @@ void cli_interrupt_catch_twice(void)
 	cli_interrupt_catch();
 	cli_catch(SIGINT, note_twice, 0);
 	cli_catch(SIGTERM, note_twice, 0);
+	/* A message that nobody reads ends no recording. */
+	cli_catch(SIGPIPE, SIG_IGN, 0);
 }
 
 int cli_interrupted(void)

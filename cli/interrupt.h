@@ -9,7 +9,7 @@
  */
 void cli_interrupt_catch(void);
 
-/* Make the first two of these signals requests, to end soon and to end at once. */
+/* Make the first two of these signals requests, to end soon and to end at once; ignore SIGPIPE. */
 void cli_interrupt_catch_twice(void);
 
 /* Returns the number of requests: 0, 1 or 2. */

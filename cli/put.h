@@ -33,7 +33,8 @@
  * @recorded: end of the part that is durable, as recorded in the table, in bytes
  * @recorded_ns: time of that record on CLOCK_MONOTONIC
  * @nr_written: number of blocks that this run has written
- * @begun: true if the library has the memory that it needs to compare
+ * @created: number of the area that this run has made; 0 if it has made none
+ * @begun: true if the library had its memory, and the source could be read
  * @broken: true if nothing more can be written, which has been reported
  * @unflushed: true if a flush has failed, so that written data may be lost
  */
@@ -55,6 +56,7 @@ struct cli_put {
 	uint64_t recorded;
 	uint64_t recorded_ns;
 	uint64_t nr_written;
+	uint64_t created;
 	bool begun;
 	bool broken;
 	bool unflushed;

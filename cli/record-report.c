@@ -25,7 +25,7 @@ static double seconds_of(uint64_t ns)
 uint64_t cli_record_rate(const struct cli_record *record, const struct chario_stream_status *status,
 			 uint64_t passed_ns)
 {
-	double bytes = (double)(status->bytes - record->begin_bytes);
+	double bytes = (double)(status->bytes - record->begun.bytes);
 
 	return passed_ns ? (uint64_t)(bytes / seconds_of(passed_ns)) : 0;
 }

@@ -32,7 +32,7 @@
  * @recorder: options and counters of chario_recorder_run()
  * @requests: number of requests to end that the recorder has been given
  * @err: negative errno that the recorder has ended with, or 0
- * @begin_bytes: number of bytes that an older part of the recording has
+ * @begun: status at the beginning, which tells of an older part of the recording
  * @begin_ns: time of the beginning on CLOCK_MONOTONIC
  * @shown_ns: time of the last progress line on CLOCK_MONOTONIC
  */
@@ -53,7 +53,7 @@ struct cli_record {
 	struct chario_recorder recorder;
 	int requests;
 	int err;
-	uint64_t begin_bytes;
+	struct chario_stream_status begun;
 	uint64_t begin_ns;
 	uint64_t shown_ns;
 };

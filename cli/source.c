@@ -34,6 +34,22 @@ static uint64_t tag_of(const struct stat *status, uint64_t bytes)
 	return tag ? tag : 1;
 }
 
+/*
+ * Returns the number of bytes from the present position on, or -1 if that is not known.  The
+ * position stays, because other programs may have the same file as standard input.
+ */
+static off_t length_of(const struct cli_source *source)
+{
+	off_t end;
+
+	if (source->position < 0)
+		return -1;
+	end = lseek(source->fd, 0, SEEK_END);
+	if (lseek(source->fd, source->position, SEEK_SET) != source->position)
+		return -1;
+	return end < source->position ? 0 : end - source->position;
+}
+
 static int measure_file(const struct cli *cli, struct cli_source *source, uint64_t size,
 			uint64_t bytes)
 {
@@ -43,9 +59,9 @@ static int measure_file(const struct cli *cli, struct cli_source *source, uint64
 		return cli_say(cli, "\"%s\" has %s, fewer than --bytes says", source->name,
 			       cli_count(count, size, "byte"));
 	source->bytes = bytes ? bytes : size;
-	source->is_seekable = true;
+	source->is_seekable = !source->position;
 	/* Nothing of the node of a disk tells whether its content is the same. */
-	if (S_ISREG(source->begin.st_mode))
+	if (source->is_seekable && S_ISREG(source->begin.st_mode))
 		source->tag = tag_of(&source->begin, source->bytes);
 	return CLI_OK;
 }
@@ -55,7 +71,7 @@ static bool is_empty(const struct cli_source *source)
 {
 	char byte;
 
-	return S_ISREG(source->begin.st_mode) && !pread(source->fd, &byte, 1, 0);
+	return S_ISREG(source->begin.st_mode) && !pread(source->fd, &byte, 1, source->position);
 }
 
 /* Returns whether the source keeps the boundaries of messages, of which a copy loses a part. */
@@ -71,6 +87,7 @@ static bool gives_datagrams(const struct cli_source *source)
 static int check_kind(const struct cli *cli, const struct cli_source *source)
 {
 	const char *name = source->name;
+	char byte;
 
 	if (S_ISDIR(source->begin.st_mode))
 		return cli_say(cli, "\"%s\" is a directory; tar -c makes one file of it", name);
@@ -87,14 +104,19 @@ static int check_kind(const struct cli *cli, const struct cli_source *source)
 			       "\"%s\" is a socket without a connection\n"
 			       "connect it before chario gets it",
 			       name);
+	/* A read of nothing tells whether the descriptor is one for reading. */
+	if (read(source->fd, &byte, 0) && errno == EBADF)
+		return cli_fail_file(cli, -EBADF, "read", name);
 	return CLI_OK;
 }
 
 static int measure(const struct cli *cli, struct cli_source *source, uint64_t bytes)
 {
-	off_t size = lseek(source->fd, 0, SEEK_END);
+	off_t size;
 	int status;
 
+	source->position = lseek(source->fd, 0, SEEK_CUR);
+	size = length_of(source);
 	if (fstat(source->fd, &source->begin))
 		return cli_fail(cli, -errno, "cannot look at \"%s\"", source->name);
 	status = check_kind(cli, source);
@@ -144,6 +166,12 @@ int cli_source_open(const struct cli *cli, struct cli_source *source, const char
 	else
 		posix_fadvise(source->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	return status;
+}
+
+void cli_source_pass(const struct cli_source *source)
+{
+	if (source->is_seekable)
+		lseek(source->fd, (off_t)source->bytes, SEEK_SET);
 }
 
 void cli_source_close(struct cli_source *source)

@@ -164,6 +164,9 @@ gives 0 get --force cut file
 gives 2 put - area2 </dev/null :: '--bytes SIZE'
 head -c 2000 source | "$chario" put - cut --bytes 2000 || note "a short put does not begin anew"
 gives 0 cat cut
+{ dd bs=1000 count=1 status=none >first && "$chario" put --bytes 5000 - second && "$chario" put - third; } <source ||
+	note "put of a part of standard input failed"
+{ cat first && "$chario" cat second && "$chario" cat third; } | cmp - source || note "parts of standard input differ"
 claim "put takes standard input"
 
 # Ended somewhere, most likely in the middle; what matters holds wherever it was.

@@ -222,6 +222,8 @@ has records 2 lost_records 1 lost_bytes 5
 "$chario" replay cam >there 2>said
 [ $? = 3 ] || note "replay does not end with 3"
 says '1 record missing beside the 2 that were read'
+printf more | "$chario" record --late-ms 600000 cam --append --json >said 2>&1 || note "append ends with the losses before"
+has records 3 lost_records 0
 claim "datagrams are records, and what is lost is counted"
 
 # The descriptor decides what a record is, also at standard input; one that listens gets a connection.
@@ -508,6 +510,14 @@ sys.exit(subprocess.run(sys.argv[1:], stdin=socket.socket(socket.AF_$family)).re
 	says 'is a socket without a connection' 'or have it listen'
 done
 gives 1 record new --size 4M --from /proc/self/mem :: 'cannot read "/proc/self/mem"' 'the source failed'
+for number in 4 5 6 7 8; do
+	prlimit --nofile=$number "$chario" record new --size 4M --from said >/dev/null 2>&1 && "$chario" rm new
+	gives 1 stat new
+done
+mkfifo unread && exec 4<>unread 5>unread 4<&-
+"$chario" record new --size 4k --from source 2>&5
+exec 5>&-
+"$chario" put - new --bytes 5 <&- 2>said && note "a closed input is put"
 gives 1 stat --store store new
 replays source cam
 claim "errors of recordings say what to do"

@@ -176,7 +176,7 @@ int chario_stream_get_fit(uint64_t area_bytes, const struct chario_stream_option
  * @longest_ns: longest time of a segment in nanoseconds
  * @waits: number of calls of chario_stream_get() that had to wait
  * @wait_ns: total time of these waits in nanoseconds
- * @lost_records: number of records reported to chario_stream_lose()
+ * @lost_records: number of records reported to chario_stream_lose(), including an earlier part
  * @lost_bytes: bytes of their data
  * @retries: number of writes that failed and were repeated
  * @flushes: number of flushes of the disk
@@ -274,8 +274,9 @@ int chario_stream_open(struct chario_store *store, const char *name,
  * @name: name of the area, which is not open
  * @id: number of the area, see &struct chario_area_info
  *
- * It is for a program that has created an area and cannot record to it: the area stays if
- * another one has recorded to it, or has created one of this name, in the meantime.
+ * It is for a program that has created an area and cannot record to it, or copy into it: the area
+ * stays if another one has recorded to it, or has written down a part of a copy, or has created one
+ * of this name, in the meantime.
  *
  * Context: may sleep.
  * Return: 0; -ENOENT if there is none of this name and number; -EEXIST and -EALREADY, see

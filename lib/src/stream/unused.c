@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Areas that have nothing to lose: no records, and no copy of a file, complete or begun.
+ * Areas that have nothing to lose: no records, and no copy of a file, complete or begun.  Of a copy
+ * that has begun with an area and ends with nothing in it, the area can be removed.
  *
  * Both functions look while they hold the locks of the area, so nobody begins anything
  * between the look and what follows it.
@@ -48,6 +49,12 @@ int chario_stream_check_unused(struct chario_area *area)
 	return err == -EUCLEAN ? -EEXIST : err;
 }
 
+/* Returns whether an area was made for a copy of a file, of which nothing is there. */
+static bool is_begun(const struct chario_area *area)
+{
+	return area->fields.flags & STORE_ENTRY_FILLING && !area->fields.filled_bytes;
+}
+
 int chario_stream_remove_unused(struct chario_store *store, const char *name, uint64_t id)
 {
 	struct chario_area *area CHARIO_SCOPED(chario_area_leave) = NULL;
@@ -55,7 +62,7 @@ int chario_stream_remove_unused(struct chario_store *store, const char *name, ui
 
 	if (!err && area->fields.id != id)
 		err = -ENOENT;
-	if (!err)
+	if (!err && !is_begun(area))
 		err = chario_stream_check_unused(area);
 	return err ? err : chario_area_remove(area);
 }
