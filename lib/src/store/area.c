@@ -15,6 +15,7 @@
 
 /* Attempts to lock an area that is renamed or removed between look-up and lock. */
 #define OPEN_ATTEMPTS 100
+#define PAUSE_MS      1
 
 /* Copy the data of an item of the index. */
 static void take_item(struct chario_area *area, const struct store_item *item)
@@ -70,20 +71,31 @@ static void unlock(const struct chario_area *area)
 	chario_lock_drop(area->lock_fd, chario_lock_writer(area->slot));
 }
 
-/*
- * Take all locks of a use, or none.  With the fence, no live process writes to the area;
- * @wait makes the call wait for writes that a dead process has begun.
- */
-static int lock(const struct chario_area *area, bool wait)
+/* Take the locks of a use against other users, or none. */
+static int lock_out(const struct chario_area *area)
 {
-	const struct chario_device *device = area->store->device;
-	uint64_t fence = STORE_FENCE_AREAS + area->slot;
 	int err = chario_lock_try(area->lock_fd, chario_lock_users(area->slot),
 				  area->use == AREA_ALONE);
 
 	if (!err && area->use == AREA_WRITE)
 		err = chario_lock_try(area->lock_fd, chario_lock_writer(area->slot), true);
-	if (!err && area->use != AREA_READ)
+	if (err)
+		unlock(area);
+	return err;
+}
+
+/*
+ * Take the fence as well, if the area is to be written, or give up all locks.  With the fence, no
+ * live process writes to the area; @wait makes the call wait for writes that a dead process has
+ * begun.
+ */
+static int raise_fence(const struct chario_area *area, bool wait)
+{
+	const struct chario_device *device = area->store->device;
+	uint64_t fence = STORE_FENCE_AREAS + area->slot;
+	int err = 0;
+
+	if (area->use != AREA_READ)
 		err = wait ? chario_fence_take(device, fence, true) :
 			     chario_fence_try(device, fence, true);
 	if (err)
@@ -91,7 +103,11 @@ static int lock(const struct chario_area *area, bool wait)
 	return err;
 }
 
-/* The area that was locked must still have the name afterwards. */
+/*
+ * The area that was locked must still have the name afterwards.  Whoever finds that it has not has
+ * kept others for a moment from the area whose slot that is now, so one that is in use is looked
+ * at again.
+ */
 static int lock_by_name(struct chario_area *area)
 {
 	for (int i = 0; i < OPEN_ATTEMPTS; i++) {
@@ -99,7 +115,13 @@ static int lock_by_name(struct chario_area *area)
 		int err = look_up(area);
 
 		if (!err)
-			err = lock(area, true);
+			err = lock_out(area);
+		if (err == -EBUSY) {
+			chario_sys.sleep_ms(PAUSE_MS);
+			continue;
+		}
+		if (!err)
+			err = raise_fence(area, true);
 		if (err)
 			return err;
 		slot = area->slot;
@@ -173,7 +195,9 @@ int chario_area_seize(struct chario_store *store, const struct store_item *item,
 	if (err)
 		return err;
 	take_item(seized, item);
-	err = lock(seized, false);
+	err = lock_out(seized);
+	if (!err)
+		err = raise_fence(seized, false);
 	if (err)
 		drop(seized, false);
 	else
