@@ -229,9 +229,31 @@ TEST(test_hidden, "no damage hides what is behind it, from readers or who goes o
 	for (unsigned int how = 0; how < 12 && !tap_failed; how++) {
 		unsigned int flags = how < 4 ? 0 : CHARIO_STREAM_RING;
 
+		/* Without the memory for many headers they are read one by one. */
+		rig.disk->most_locked = how % 3 ? 0 : rig.disk->locked + (255 << 10);
 		hide(flags, how < 8 ? 0 : RIG_SLOTS, how & 1, how & 2);
 		rig_begin_again();
 	}
+}
+
+/* More places than are read at once; the first error of a read that is no damage ends the search. */
+TEST(test_long, "however long it is")
+{
+	uint64_t sequence = 240 * IN_SEGMENT;
+
+	rig_end();
+	rig_begin(256 * RIG_SEGMENT, false);
+	EQUAL(record_all(0, 0, sequence), 0);
+	EQUAL(rig_stop(false), 0);
+	wipe(6, 200);
+	rig.disk->faults = (struct log_faults){ .read = { 150, 1 }, .error = -ENODEV };
+	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0), -ENODEV);
+	rig.disk->faults = (struct log_faults){ .error = -EIO };
+	rig_spoil(100 * RIG_SEGMENT, 4096);
+	go_on_and_stop(&sequence);
+	count();
+	EQUAL(nr_missing, 200 * IN_SEGMENT);
+	EQUAL(nr_there + nr_missing, sequence);
 }
 
 /*

@@ -103,29 +103,6 @@ static int go_on(struct chario_tape *tape, struct chario_disk_batch *batch)
 	return ret < 0 ? ret : 1;
 }
 
-/* Read the headers of all places that may hold a segment from @from on, and find the newest. */
-static int survey(struct chario_tape *tape, uint64_t from, struct chario_disk_batch *batch)
-{
-	uint64_t end = end_of_search(tape, from), least = from;
-	const uint32_t reads = tape->reads;
-	struct chario_disk_batch found;
-
-	for (uint64_t segment = from; segment < end; segment++) {
-		int ret = chario_tape_peek(tape, segment, 0, &found);
-
-		if (ret < 0)
-			return ret;
-		if (!ret || found.segment < least)
-			continue;
-		*batch = found;
-		least = found.segment + 1;
-	}
-	tape->surveyed = true;
-	tape->survey_reads = tape->reads - reads;
-	tape->reads_then = tape->reads;
-	return least > from;
-}
-
 /* Find a segment behind damage, which an earlier search may know. */
 static int find_behind_damage(struct chario_tape *tape, uint64_t from,
 			      struct chario_disk_batch *batch)
@@ -134,7 +111,7 @@ static int find_behind_damage(struct chario_tape *tape, uint64_t from,
 	int ret;
 
 	if (!tape->surveyed || tape->reads - tape->reads_then >= tape->survey_reads)
-		return survey(tape, from, batch);
+		return chario_tape_survey(tape, from, end_of_search(tape, from), batch);
 	if (tape->seen <= from)
 		return 0;
 	ret = chario_tape_peek(tape, tape->seen - 1, 0, &found);

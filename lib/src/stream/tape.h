@@ -203,6 +203,13 @@ int chario_pile_next(struct chario_pile *pile, uint32_t segment_bytes, struct ch
 void chario_pile_skip(struct chario_pile *pile);
 
 /*
+ * Read the headers of all places from @from to before @end, and find the newest segment there.
+ * Returns 1, 0 if there is none, or a negative errno.
+ */
+int chario_tape_survey(struct chario_tape *tape, uint64_t from, uint64_t end,
+		       struct chario_disk_batch *batch);
+
+/*
  * Find the first header of the newest segment.  A tape that is doubtful is searched whole, once,
  * and again when other reads have been as many: a producer may have gone on behind damage.
  * Returns 1, 0 if there is none, or a negative errno.
