@@ -16,6 +16,8 @@
 
 #include <chario/error.h>
 
+struct chario_info;
+
 #define NS_PER_S 1000000000ULL
 
 /* Exit codes, as in chario(1). */
@@ -371,6 +373,12 @@ bool cli_open_disk(struct cli *cli);
  * place.
  */
 int cli_check_path(const struct cli *cli, const char *path);
+
+/*
+ * Look whether a path, or the name of a disk, leads to a disk of CharIO.  Returns 1 and its
+ * properties, 0 if there is no disk, or a negative errno.
+ */
+int cli_look_for_disk(const char *path, struct chario_info *disk);
 
 const char *cli_completion_name(uint32_t completion);
 

@@ -58,6 +58,11 @@ static int create_file(const struct cli *cli, uint64_t bytes)
 	fd = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOCTTY, 0666);
 	if (fd < 0 && errno == EEXIST)
 		return cli_say(cli, "\"%s\" is there already: leave --size away", name);
+	if (fd < 0 && errno == EACCES)
+		return cli_say(cli,
+			       "you have no right to make \"%s\" in its folder\n"
+			       "name a file in another one; ls -ld shows who may write to a folder",
+			       name);
 	if (fd < 0)
 		return cli_fail_store(cli, -errno, "cannot create \"%s\"", name);
 	if (fallocate(fd, 0, 0, (off_t)bytes))

@@ -244,18 +244,15 @@ static int check_disk(const struct get *get, const struct chario_info *disk, uin
 /* Other devices, such as /dev/null, take any bytes. */
 static int check_file(const struct get *get, uint64_t bytes)
 {
-	struct chario_device *device;
 	struct chario_info disk;
-	struct stat status;
-	int err, ret = cli_check_path(get->cli, get->file);
+	int ret;
 
-	if (ret || (!stat(get->file, &status) && !S_ISCHR(status.st_mode)) ||
-	    chario_device_open(get->file, O_RDONLY | O_NONBLOCK, &device))
-		return ret;
-	err = chario_device_get_info(device, &disk, sizeof(disk));
-	chario_device_close(device);
-	return err ? cli_fail(get->cli, err, "cannot look at \"%s\"", get->file) :
-		     check_disk(get, &disk, bytes);
+	if (cli_check_path(get->cli, get->file))
+		return CLI_FAILED;
+	ret = cli_look_for_disk(get->file, &disk);
+	if (ret < 0)
+		return cli_fail(get->cli, ret, "cannot look at \"%s\"", get->file);
+	return ret ? check_disk(get, &disk, bytes) : CLI_OK;
 }
 
 static int get_file(struct get *get, uint64_t bytes)

@@ -2,7 +2,8 @@
 /*
  * chario replay: the records of a recording, as fast as possible or paced by their times.
  *
- * A file is FILE.part until all records are in it, so that FILE is never a part of them.
+ * A file is FILE.part until all records are in it, so that FILE is never a part of them.  A FIFO
+ * or a character device that is no disk is written to directly: nothing can be lost there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <chario/device.h>
 
 #include "interrupt.h"
 #include "player.h"
@@ -26,7 +29,7 @@
  * @from: earliest time of records as given by the user, or NULL
  * @until: latest time of records as given by the user, or NULL
  * @file: file for the data, or NULL
- * @part: name of the file until it is complete
+ * @part: name of the file until it is complete; empty if it is written to directly
  */
 struct replay {
 	struct cli_player player;
@@ -222,18 +225,37 @@ static int run(struct replay *replay)
 	return cli_player_report(player, status);
 }
 
+/* Returns whether the file keeps nothing: a FIFO, or a character device that is no disk. */
+static bool keeps_nothing(const char *file)
+{
+	struct chario_info disk;
+	struct stat status;
+
+	if (stat(file, &status))
+		return false;
+	return S_ISFIFO(status.st_mode) ||
+	       (S_ISCHR(status.st_mode) && !cli_look_for_disk(file, &disk));
+}
+
+static int open_directly(struct replay *replay)
+{
+	struct cli_player *player = &replay->player;
+	int fd = open(replay->file, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+
+	player->to = replay->file;
+	player->out = fd < 0 ? NULL : fdopen(fd, "w");
+	return player->out ? CLI_OK : cli_fail_file(player->cli, -errno, "open", replay->file);
+}
+
 /* Do not overwrite an existing file: it may be the only copy of its content. */
 static int open_part(struct replay *replay)
 {
 	struct cli_player *player = &replay->player;
 	struct stat status;
 
-	if (cli_check_path(player->cli, replay->file))
-		return CLI_FAILED;
 	if (!lstat(replay->file, &status))
-		return cli_say(player->cli,
-			       "\"%s\" is there already: remove it, or name another file",
-			       replay->file);
+		return cli_say(player->cli, "\"%s\" is there already: %sname another file",
+			       replay->file, S_ISREG(status.st_mode) ? "remove it, or " : "");
 	if ((size_t)snprintf(replay->part, sizeof(replay->part), "%s%s", replay->file, SUFFIX) >=
 	    sizeof(replay->part))
 		return cli_fail_file(player->cli, -ENAMETOOLONG, "create", replay->file);
@@ -251,12 +273,15 @@ static int open_part(struct replay *replay)
 
 static int open_output(struct replay *replay)
 {
-	if (replay->file && strcmp(replay->file, "-") != 0)
-		return open_part(replay);
-	replay->file = NULL;
-	replay->player.to = "standard output";
-	replay->player.out = stdout;
-	return CLI_OK;
+	if (!replay->file || !strcmp(replay->file, "-")) {
+		replay->file = NULL;
+		replay->player.to = "standard output";
+		replay->player.out = stdout;
+		return CLI_OK;
+	}
+	if (cli_check_path(replay->player.cli, replay->file))
+		return CLI_FAILED;
+	return keeps_nothing(replay->file) ? open_directly(replay) : open_part(replay);
 }
 
 /* Not every file system can keep a file that has come meanwhile. */
@@ -268,18 +293,20 @@ static int take_name(const struct replay *replay)
 }
 
 /* Give a file with all records its name; what a failure has left of it stays apart. */
-static int close_part(const struct replay *replay, int status)
+static int close_file(const struct replay *replay, int status)
 {
 	const struct cli_player *player = &replay->player;
-	bool is_whole = !status || status == CLI_WARNING;
+	bool is_whole = !status || status == CLI_WARNING, is_part = replay->part[0];
 	int err = 0;
 
-	if (is_whole && fdatasync(fileno(player->out)))
+	if (is_part && is_whole && fdatasync(fileno(player->out)))
 		err = -errno;
 	if (fclose(player->out) && is_whole && !err)
 		err = -errno;
 	if (err)
-		return cli_fail_output(player->cli, err, replay->part);
+		return cli_fail_output(player->cli, err, player->to);
+	if (!is_part)
+		return status;
 	if (is_whole)
 		err = take_name(replay);
 	else if (player->engine.records)
@@ -324,7 +351,7 @@ int cmd_replay(struct cli *cli)
 	if (!status) {
 		status = run(&replay);
 		if (replay.file)
-			status = close_part(&replay, status);
+			status = close_file(&replay, status);
 	}
 	chario_reader_close(player->reader);
 	return status;

@@ -89,6 +89,20 @@ static bool is_path_of_disk(const char *place)
 	return !*rest || (*rest == 'p' && rest[1] && !rest[1 + strspn(rest + 1, "0123456789")]);
 }
 
+int cli_look_for_disk(const char *path, struct chario_info *disk)
+{
+	struct chario_device *device;
+	struct stat status;
+	int err;
+
+	if ((!stat(path, &status) && !S_ISCHR(status.st_mode)) ||
+	    chario_device_open(path, O_RDONLY | O_NONBLOCK, &device))
+		return 0;
+	err = chario_device_get_info(device, disk, sizeof(*disk));
+	chario_device_close(device);
+	return err ? err : 1;
+}
+
 int cli_check_path(const struct cli *cli, const char *path)
 {
 	struct chario_device *device;

@@ -157,13 +157,25 @@ static int remove_dead(const struct cli *cli, const struct local *local)
 	return err;
 }
 
+/* A dead socket is removed, but not one that a link points to. */
+static int fail_file(const struct cli *cli, const char *path)
+{
+	struct stat status;
+
+	if (!lstat(path, &status) && S_ISLNK(status.st_mode))
+		return cli_say(cli,
+			       "\"%s\" is a symbolic link, and no program has a socket where it "
+			       "points\nname the path that it points to, or remove the link",
+			       path);
+	return cli_say(cli, "\"%s\" is no socket\nremove it, or name another path", path);
+}
+
 static int fail_socket(const struct cli *cli, const struct cli_intake *intake,
 		       const struct local *local, int err)
 {
 	switch (err) {
 	case -ENOTSOCK:
-		return cli_say(cli, "\"%s\" is no socket\nremove it, or name another path",
-			       local->path);
+		return fail_file(cli, local->path);
 	case -EOWNERDEAD:
 		return cli_say(cli,
 			       "the socket \"%s\" is left of a program that has ended, and cannot "

@@ -218,7 +218,9 @@ static void add_settings(GObjectClass *class)
 		 SETTING);
 	add_flag(class, PROP_APPEND, "append", "Go on with the recording if there is one", SETTING);
 	add_flag(class, PROP_FORCE, "force",
-		 "Begin a new recording even if there is one, which is lost then", SETTING);
+		 "Begin a new recording even if there is one, or a file of chario put, which is "
+		 "lost then",
+		 SETTING);
 	add_flag(class, PROP_DROP, "drop", "Never wait for the disk: lose buffers, and count them",
 		 LIVE);
 	add_numbers(class);

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The library exports what its map names, under the version that it names, and
-# nothing else.
+# The library exports what its map names, under the version that it names, and nothing else.
 #
 #     exports.sh LIBRARY MAP
 

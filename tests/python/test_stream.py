@@ -82,6 +82,8 @@ def test_a_full_area_and_a_ring(store: chario.Store, area: str) -> None:
     assert caught.value.errno == errno.ENOSPC
     with pytest.raises(chario.ChariOError, match="the area holds a recording already"):
         chario.Stream(store, area)
+    with pytest.raises(chario.ChariOError, match="the area holds a recording, whose length stays"):
+        store.resize(area, SEGMENT)
     with chario.Stream(store, area, segment_bytes=SEGMENT, ring=True, force=True) as stream:
         for number in range(200):
             stream.write(number.to_bytes(4, "little") + bytes(SEGMENT - 8192))

@@ -43,8 +43,7 @@ note()
 "
 }
 
-# gives STATUS ARGUMENT... [:: TEXT...]: chario ends with that, and says each text; what it
-# says is in "said".
+# gives STATUS ARGUMENT... [:: TEXT...]: chario ends with that, and says each text; what it says is in "said".
 gives()
 {
 	expected=$1

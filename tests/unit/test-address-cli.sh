@@ -132,7 +132,7 @@ done <<'TABLE'
 2|unix:@|"@" is not the path of a socket
 1|unix:no/folder|cannot make the socket
 1|unix:store|"store" is no socket
-1|unix:dangling|"dangling" is no socket
+1|unix:dangling|"dangling" is a symbolic link
 2|unix:@LONG|is too long for the path of a socket, which has at most 107 bytes
 2|unix:LONG|is too long for the path of a socket, which has at most 107 bytes
 TABLE
@@ -265,7 +265,7 @@ done
 for kind in STREAM SEQPACKET DGRAM; do beside $kind; done
 dead elsewhere
 ln -s elsewhere socket
-gives 1 record --force a --from unix:socket :: '"socket" is no socket'
+gives 1 record --force a --from unix:socket :: '"socket" is a symbolic link, and no program has a socket'
 [ -L socket ] || note "a link is removed"
 gives 1 record a --force --from elsewhere :: '"elsewhere" is a socket: unix:PATH connects'
 gives 1 put --force --bytes 1 elsewhere a :: 'chario record takes data from sockets'

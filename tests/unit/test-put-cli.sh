@@ -6,8 +6,7 @@
 
 . "$(dirname "$0")/store-cli.sh"
 
-# limited ARGUMENT...: chario ends with 1 where no file may have more than some 500 KiB; not
-# by a signal.
+# limited ARGUMENT...: chario ends with 1 where no file may have more than some 500 KiB; not by a signal.
 limited()
 {
 	(ulimit -f 1000 && exec "$chario" "$@") >said 2>&1 </dev/null
@@ -303,8 +302,7 @@ says 'ulimit -f'
 [ -e small ] && note "a file that cannot hold a store was left"
 claim "a limit of the length of files is said, and not a signal"
 
-# The file system of a store with holes is full in the middle of a put that has several
-# pieces under way.
+# The file system of a store with holes is full in the middle of a put that has several pieces under way.
 if unshare -rm sh -c 'mkdir full && mount -t tmpfs none full' 2>/dev/null; then
 	bytes 30000000 >source
 	cat >script <<'SCRIPT'

@@ -60,6 +60,8 @@ gives 0 replay cam -o copy
 cmp -s source copy || note "replay -o differs"
 gives 1 replay cam -o copy :: 'is there already: remove it, or name another file'
 replays source cam -o -
+replays source cam -o /dev/stdout
+gives 0 replay cam -o /dev/null
 [ -e - ] && note "replay -o - makes a file"
 gives 2 replay cam -o new --from-time x
 gives 1 replay cam -o no/folder :: 'No such file or directory'

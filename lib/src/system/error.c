@@ -99,6 +99,11 @@ static const struct entry of_disks[] = {
 	ERROR(ENOMEM, "there is no memory, or no more of it may be locked", \
 	      "raise the limit of locked memory (ulimit -l)")
 
+/* A store is on a device, which a group owns, or in a file, whose owner decides. */
+#define RIGHTS                                                                                   \
+	"for a device, join the group that owns it (chardisk or disk); for a file, ls -l shows " \
+	"its owner and its rights, and ls -ld those of its folder; or use sudo"
+
 static const struct entry of_stores[] = {
 	NO_MEMORY,
 	ERROR(ENOENT, "there is no such disk and no such file",
@@ -113,8 +118,7 @@ static const struct entry of_stores[] = {
 	      "chario list shows the disks that are there"),
 	ERROR(ENOMEDIUM, "there is no store on it",
 	      "chario format makes one; what is there is lost then"),
-	ERROR(EACCES, "you have no right to open it",
-	      "join the group that owns it (chardisk or disk), or use sudo"),
+	ERROR(EACCES, "you have no right to open it", RIGHTS),
 	ERROR(EROFS, "it is write-protected, or its file system is",
 	      "blockdev --getro says whether a block device is, blockdev --setrw ends it; of file systems mount says it"),
 	ERROR(EBUSY,
@@ -150,8 +154,7 @@ static const struct entry of_areas[] = {
 	ERROR(EROFS, "the store is open for reading only, or its disk is write-protected", NULL),
 	ERROR(EUCLEAN, "the table of the store is damaged",
 	      "chario check says what, and what to do"),
-	ERROR(EACCES, "you have no right to write to the store",
-	      "join the group that owns it (chardisk or disk), or use sudo"),
+	ERROR(EACCES, "you have no right to write to the store", RIGHTS),
 	ERROR(ESTALE, "the disk has become smaller than the store on it",
 	      "the file was cut: restore its size"),
 	ERROR(EFBIG, "the file of the store may not be written so far",
@@ -176,6 +179,8 @@ static const struct entry of_new_areas[] = {
 };
 
 static const struct entry of_contents[] = {
+	ERROR(EINVAL, "the offset or the length is not of whole blocks, or not inside the area",
+	      "a block has 4096 bytes; the last one of the area may be shorter"),
 	ERROR(ENOSPC,
 	      "the file system that the file of the store lies on is full, or the area ends here",
 	      "make room there (df shows how much there is); chario format --size takes it beforehand"),

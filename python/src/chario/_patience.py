@@ -18,7 +18,9 @@ class Patience:
     def __init__(self, timeout: float | None, pieces: int = 1) -> None:
         """Begin to wait; ``pieces`` are waited for at once."""
         self._piece_ns = PIECE_NS * pieces
-        self._end = None if timeout is None else time.monotonic_ns() + int(not_negative_s(timeout) * SECOND_NS)
+        self._end = (
+            None if timeout is None else time.monotonic_ns() + int(not_negative_s(timeout, "timeout") * SECOND_NS)
+        )
 
     @property
     def piece_ns(self) -> int:
@@ -36,8 +38,12 @@ class Patience:
         return self._end is not None and time.monotonic_ns() >= self._end
 
 
-def not_negative_s(seconds: float) -> float:
-    """Check a time that C takes as unsigned."""
-    if not 0 <= seconds < 1 << 32:
-        raise ValueError(f"{seconds} s is not a time to wait")
+def not_negative_s(seconds: float, name: str) -> float:
+    """Check the argument of this name, a time that C takes as unsigned."""
+    try:
+        possible = 0 <= seconds < 1 << 32
+    except TypeError:
+        raise TypeError(f"{name} is {seconds!r}, not a number of seconds") from None
+    if not possible:
+        raise ValueError(f"{name} is {seconds} s, which is not a time to wait")
     return seconds

@@ -34,7 +34,7 @@ class Area(Resource):
 
     def __init__(self, store: Store, name: str, *, writable: bool = False) -> None:
         """Open an area of an open store."""
-        self._what = f"area {name}"
+        self._what, self._content = f"area {name}", f"content of area {name}"
         flags = os.O_RDWR if writable else os.O_RDONLY
         with store._use() as pointer:
             mine = opened(self._what, _close, "chario_area_open", pointer, encoded(name), flags)
@@ -66,20 +66,20 @@ class Area(Resource):
 
     def read(self, size: int | None = None, offset: int = 0) -> bytes:
         """Return bytes from an offset on, fewer at the end; None means all that follow."""
-        left = max(self.nbytes - not_negative(offset), 0)
-        memory = bytearray(left if size is None else min(not_negative(size), left))
+        left = max(self.nbytes - not_negative(offset, "offset"), 0)
+        memory = bytearray(left if size is None else min(not_negative(size, "size"), left))
         count = self.readinto(memory, offset)
         with memoryview(memory) as view:
             return bytes(view[:count])
 
     def readinto(self, memory: BufferLike, offset: int = 0) -> int:
         """Read into an object's memory; return the number of bytes, fewer at the end of the area."""
-        not_negative(offset)
+        not_negative(offset, "offset")
         with borrowed(memory, writable=True) as (address, size), self._use() as pointer:
             done = 0
             while done < size:
                 moved = checked(
-                    f"{self._what}: read of {size} bytes at {offset}",
+                    f"{self._content}: read of {size} bytes at {offset}",
                     "chario_area_read",
                     *(pointer, address + done, size - done, offset + done),
                 )
@@ -94,12 +94,12 @@ class Area(Resource):
         If the bytes do not fit, those that fit are written, and the error is ENOSPC.
         Written bytes are durable after sync().
         """
-        not_negative(offset)
+        not_negative(offset, "offset")
         with borrowed(data) as (address, size), self._use() as pointer:
             done = 0
             while done < size:
                 done += checked(
-                    f"{self._what}: write of {size} bytes at {offset}",
+                    f"{self._content}: write of {size} bytes at {offset}",
                     "chario_area_write",
                     *(pointer, address + done, size - done, offset + done),
                 )
@@ -128,12 +128,12 @@ class Area(Resource):
         self, verb: str, buffer: Buffer, offset: int, size: int | None, buffer_offset: int, flags: int
     ) -> int:
         size = piece(buffer, size, buffer_offset)
-        what = f"{self._what}: {verb} of {size} bytes at {offset}"
+        what = f"{self._content}: {verb} of {size} bytes at {offset}"
         with self._use() as pointer, buffer._use() as memory:
             return checked(
                 what,
                 f"chario_area_{verb}_buffer",
-                *(pointer, memory, buffer_offset, size, not_negative(offset), flags),
+                *(pointer, memory, buffer_offset, size, not_negative(offset, "offset"), flags),
             )
 
     def view(
@@ -204,9 +204,9 @@ class Area(Resource):
     def _copy(
         self, way: str, file: FileLike, offset: int, size: int | None, flags: int, progress: Progress | None
     ) -> _abi.Copy:
-        size = max(self.nbytes - not_negative(offset), 0) if size is None else not_negative(size)
-        raw: _abi.Copy = _abi.Copy.new(flags=flags, offset=not_negative(offset), bytes=size)
-        what = f"{self._what}: copy of {size} bytes at {offset}"
+        size = max(self.nbytes - not_negative(offset, "offset"), 0) if size is None else not_negative(size, "size")
+        raw: _abi.Copy = _abi.Copy.new(flags=flags, offset=not_negative(offset, "offset"), bytes=size)
+        what = f"{self._content}: copy of {size} bytes at {offset}"
         with self._use() as pointer:
             copy(f"chario_copy_{way}", pointer, file, raw, progress, what)
         return raw
@@ -214,9 +214,9 @@ class Area(Resource):
     def sync(self) -> None:
         """Make all written bytes durable."""
         with self._use() as pointer:
-            checked(self._what, "chario_area_sync", pointer)
+            checked(self._content, "chario_area_sync", pointer)
 
     def set_filled(self, size: int, tag: int = 0) -> None:
         """Record how much of a ``filling`` area is there and durable; its whole length ends the filling."""
         with self._use() as pointer:
-            checked(self._what, "chario_area_set_filled", pointer, not_negative(size), tag)
+            checked(f"filling of {self._what}", "chario_area_set_filled", pointer, not_negative(size, "size"), tag)

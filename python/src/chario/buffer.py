@@ -100,7 +100,7 @@ class PoolBuffer(Buffer, mmap.mmap):  # type: ignore[misc, override]  # closed a
     def _make(cls, device: Device, size: int, flags: int) -> PoolBuffer:
         # The memory of a file's buffers belongs to the process in any case.
         make = cls._of_module if device.info.abi_version else cls._of_process
-        return make(device, not_negative(size), flags)
+        return make(device, not_negative(size, "size"), flags)
 
     @classmethod
     def _of_module(cls, device: Device, size: int, flags: int) -> PoolBuffer:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -135,7 +136,7 @@ class Device(Resource):
         """Return a device that reaches this range and nothing else; its ``fileno()`` may be given away."""
         with self._use() as pointer:
             what = f"{self.path}: {size} bytes at {disk_offset}"
-            place = (not_negative(disk_offset), size)
+            place = (not_negative(disk_offset, "disk_offset"), size)
             return self._confined(what, "chario_device_confine", pointer, *place, int(read_only))
 
     def fileno(self) -> int:
@@ -183,7 +184,9 @@ def transfer(
     device: Resource | None, op: int, buffer: Buffer | None, disk_offset: int, size: int | None, offset: int, flags: int
 ) -> Iterator[_abi.Transfer]:
     """Make the C struct of a transfer, whose buffer cannot be closed meanwhile."""
-    raw = _abi.Transfer.new(op=op, flags=flags, disk_offset=not_negative(disk_offset), buffer_offset=offset)
+    raw = _abi.Transfer.new(
+        op=op, flags=flags, disk_offset=not_negative(disk_offset, "disk_offset"), buffer_offset=offset
+    )
     if buffer is None:
         yield raw
         return
@@ -205,18 +208,22 @@ def plain(value: int | bytes) -> int | str:
     return os.fsdecode(value).strip() if isinstance(value, bytes) else value
 
 
-def not_negative(number: int) -> int:
-    """Check a number that C takes as unsigned."""
+def not_negative(number: int, name: str) -> int:
+    """Check the argument of this name, a number that C takes as unsigned."""
+    try:
+        number = operator.index(number)
+    except TypeError:
+        raise TypeError(f"{name} is {number!r}, not a whole number") from None
     if number < 0:
-        raise ValueError(f"{number} is negative")
+        raise ValueError(f"{name} is {number}, which is negative")
     return number
 
 
 def piece(buffer: Buffer, size: int | None, offset: int) -> int:
     """Return the number of bytes of a buffer to use; None means all that follow the offset."""
-    if not 0 <= offset <= buffer.nbytes:
+    if not_negative(offset, "the offset in the buffer") > buffer.nbytes:
         raise ValueError(f"offset {offset} is not inside the buffer of {buffer.nbytes} bytes")
-    wanted = buffer.nbytes - offset if size is None else not_negative(size)
+    wanted = buffer.nbytes - offset if size is None else not_negative(size, "size")
     if wanted > buffer.nbytes - offset:
         raise ValueError(f"{wanted} bytes at {offset} are not inside the buffer of {buffer.nbytes} bytes")
     return min(wanted, _abi.TRANSFER_MAX)

@@ -21,6 +21,9 @@ _ADVICE: dict[int, str] = {
 _SUBJECTS: dict[str, int] = {
     "store": _abi.SUBJECT_STORE,
     "area": _abi.SUBJECT_AREA,
+    "content": _abi.SUBJECT_CONTENT,
+    "filling": _abi.SUBJECT_AREA,
+    "length": _abi.SUBJECT_AREA,
     "new": _abi.SUBJECT_NEW_AREA,
     "recording": _abi.SUBJECT_RECORDING,
 }
@@ -48,6 +51,15 @@ _VIEWS: dict[int, tuple[str, str]] = {
     ),
 }
 
+# The texts of an action, by its first word, that take the place of those of the library.
+_OWN: dict[str, dict[int, tuple[str, str]]] = {
+    "view": _VIEWS,
+    "filling": {
+        errno.EINVAL: ("the area is shorter, or is not being filled", "create(filling=True) makes one that is filled")
+    },
+    "length": {errno.EINVAL: ("the area holds a recording, whose length stays", "remove() it and create() another")},
+}
+
 _words: Callable[..., str | None] | None = None
 
 
@@ -66,8 +78,8 @@ def _library_words(number: int, subject: int) -> tuple[str, str | None]:
 
 def _words_of(number: int, first: str) -> tuple[str, str | None]:
     """Return the meaning of an errno, and advice, by the first word of the failed action."""
-    if first == "view" and number in _VIEWS:
-        return _VIEWS[number]
+    if number in _OWN.get(first, {}):
+        return _OWN[first][number]
     subject = _SUBJECTS.get(first, _abi.SUBJECT_DISK)
     meaning, advice = _library_words(number, subject)
     if subject != _abi.SUBJECT_DISK:
@@ -90,7 +102,9 @@ class ChariOError(OSError):
         """Make the exception of an error that a function of the library has returned."""
         number = -result
         meaning, advice = _words_of(number, what.partition(" ")[0])
-        kind = NoSuchArea if number == errno.ENOENT and what.startswith(("area", "recording")) else ChariOError
+        kind = (
+            NoSuchArea if number == errno.ENOENT and what.startswith(("area", "length", "recording")) else ChariOError
+        )
         error = kind(number, meaning)
         error.what, error.advice = what, advice
         return error

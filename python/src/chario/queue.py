@@ -70,7 +70,7 @@ class Queue(Resource):
         self._next = 0
         # Transfers that the library may have or not: ctrl-c arrived when they were added.
         self._doubtful: set[int] = set()
-        self._results = (_abi.QueueResult * min(not_negative(depth), 256))()
+        self._results = (_abi.QueueResult * min(not_negative(depth, "depth"), 256))()
         self._found: dict[int, Result] = {}
         self._forget_results()
         with device._use() as pointer:

@@ -195,10 +195,10 @@ class Reader(Resource):
         flags = (_abi.PLAYER_PACED if paced else 0) | (_abi.PLAYER_META if meta else 0)
         raw = _abi.Player.new(
             flags=flags | (_abi.PLAYER_FOLLOW if self.follow else 0),
-            from_ns=not_negative(from_ns),
-            until_ns=not_negative(until_ns),
-            limit_records=not_negative(limit_records),
-            limit_errors=not_negative(limit_errors),
+            from_ns=not_negative(from_ns, "from_ns"),
+            until_ns=not_negative(until_ns, "until_ns"),
+            limit_records=not_negative(limit_records, "limit_records"),
+            limit_errors=not_negative(limit_errors, "limit_errors"),
         )
         asked = Asked(lambda at: take(self._record(_abi.Record.from_address(at), copy=True)) is False)
         raw.take = _abi.PLAYER_TAKE(asked.answer)
@@ -217,7 +217,7 @@ class Reader(Resource):
 
     def seek(self, sequence: int | None) -> None:
         """Go to a record, or to the next one present if it is gone; None means behind the newest."""
-        wanted = (1 << 64) - 1 if sequence is None else not_negative(sequence)
+        wanted = (1 << 64) - 1 if sequence is None else not_negative(sequence, "sequence")
         self._take_back()
         with self._use() as pointer:
             checked(self._what, "chario_reader_seek", pointer, wanted)
@@ -226,7 +226,7 @@ class Reader(Resource):
         """Go before the newest records, or before the oldest if there are fewer."""
         self._take_back()
         with self._use() as pointer:
-            checked(self._what, "chario_reader_seek_newest", pointer, not_negative(records))
+            checked(self._what, "chario_reader_seek_newest", pointer, not_negative(records, "records"))
 
     def seek_time(self, time_ns: int) -> None:
         """Go to the first record of a time (nanoseconds since 1970) or later.
@@ -235,7 +235,7 @@ class Reader(Resource):
         """
         self._take_back()
         with self._use() as pointer:
-            checked(self._what, "chario_reader_seek_time", pointer, not_negative(time_ns))
+            checked(self._what, "chario_reader_seek_time", pointer, not_negative(time_ns, "time_ns"))
 
     @property
     def recording(self) -> Recording:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from chario import _abi
 from chario._library import call, checked, freeing, function, opened, text
 from chario._resource import Resource
-from chario.device import Device
+from chario.device import Device, not_negative
 from chario.errors import ChariOError, NoSuchArea
 
 if TYPE_CHECKING:
@@ -125,7 +125,9 @@ class Store(Resource):
     def format(path: Path, *, max_areas: int = 0, alignment_bytes: int = 0, replace: bool = False) -> None:
         """Make an empty store; 0 stands for a value that suits the disk."""
         layout = _abi.StoreLayout.new(
-            flags=_abi.LAYOUT_REPLACE if replace else 0, max_areas=max_areas, alignment_bytes=alignment_bytes
+            flags=_abi.LAYOUT_REPLACE if replace else 0,
+            max_areas=not_negative(max_areas, "max_areas"),
+            alignment_bytes=not_negative(alignment_bytes, "alignment_bytes"),
         )
         checked(f"store {os.fspath(path)}", "chario_store_format", os.fsencode(path), byref(layout))
 
@@ -171,10 +173,10 @@ class Store(Resource):
     def create(self, name: str, size: int, *, filling: bool = False) -> AreaInfo:
         """Make an area; with ``filling``, Area.set_filled() ends its filling."""
         flags = _abi.CREATE_FILLING if filling else 0
-        if size < 0:
-            raise ValueError(f"{size} is negative")
         with self._use() as pointer:
-            checked(f"new area {name}", "chario_store_create", pointer, encoded(name), size, flags)
+            checked(
+                f"new area {name}", "chario_store_create", pointer, encoded(name), not_negative(size, "size"), flags
+            )
         return self.find(name)
 
     def rename(self, name: str, new_name: str) -> None:
@@ -204,10 +206,8 @@ class Store(Resource):
 
     def resize(self, name: str, size: int) -> None:
         """Change the length of an area that is not open; move the area if needed."""
-        if size < 0:
-            raise ValueError(f"{size} is negative")
         with self._use() as pointer:
-            checked(f"area {name}", "chario_store_resize", pointer, encoded(name), size)
+            checked(f"length of area {name}", "chario_store_resize", pointer, encoded(name), not_negative(size, "size"))
 
     def remove(self, name: str) -> None:
         """Remove an area that is not open; its bytes are not overwritten."""
@@ -292,6 +292,8 @@ def device_of(owner: Device | Store) -> Device:
 
 def encoded(name: str) -> bytes:
     """Convert a name to the bytes of the store; a NUL would end it early."""
+    if not isinstance(name, str):
+        raise TypeError(f"a name is a str, not {name!r}")
     if "\0" in name:
         raise ValueError("a name has no NUL")
     return name.encode("utf-8", "surrogateescape")

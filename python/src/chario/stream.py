@@ -139,13 +139,13 @@ class Stream(Resource):
         flags |= 0 if force else _abi.STREAM_EXCL
         options = _abi.StreamOptions.new(
             flags=flags | (0 if checksums else _abi.STREAM_NO_CRC) | (_abi.STREAM_DENSE if dense else 0),
-            segment_bytes=not_negative(segment_bytes),
-            nr_buffers=not_negative(buffers),
+            segment_bytes=not_negative(segment_bytes, "segment_bytes"),
+            nr_buffers=not_negative(buffers, "buffers"),
             durability=durability,
-            flush_bytes=not_negative(flush_bytes),
-            flush_ns=int(not_negative_s(flush_s) * 1e9),
-            late_ns=int(not_negative_s(late_s) * 1e9),
-            record_bytes=not_negative(record_bytes),
+            flush_bytes=not_negative(flush_bytes, "flush_bytes"),
+            flush_ns=int(not_negative_s(flush_s, "flush_s") * 1e9),
+            late_ns=int(not_negative_s(late_s, "late_s") * 1e9),
+            record_bytes=not_negative(record_bytes, "record_bytes"),
         )
         self._what = f"recording {name}"
         self._loans = Loans()
@@ -174,7 +174,9 @@ class Stream(Resource):
                 raise ValueError("a record has one byte at least")
 
             def attempt(wait_ns: int) -> int:
-                return call("chario_stream_write", pointer, address, size, not_negative(time_ns), flags, wait_ns)
+                return call(
+                    "chario_stream_write", pointer, address, size, not_negative(time_ns, "time_ns"), flags, wait_ns
+                )
 
             in_parts = size > call("chario_stream_room_bytes", pointer)
             self._patiently(attempt, timeout, 1 + size // SLOW_BYTES if in_parts else 0)
@@ -205,10 +207,10 @@ class Stream(Resource):
             flags=(_abi.RECORDER_DATAGRAMS if datagrams else 0)
             | (_abi.RECORDER_DROP if drop else 0)
             | (_abi.RECORDER_DRAIN if drain else 0),
-            record_bytes=not_negative(record_bytes) or min(RECORD_BYTES, self.room_bytes),
-            part_ns=int(not_negative_s(part_s) * 1e9),
-            limit_bytes=not_negative(limit_bytes),
-            limit_ns=int(not_negative_s(limit_s) * 1e9),
+            record_bytes=not_negative(record_bytes, "record_bytes") or min(RECORD_BYTES, self.room_bytes),
+            part_ns=int(not_negative_s(part_s, "part_s") * 1e9),
+            limit_bytes=not_negative(limit_bytes, "limit_bytes"),
+            limit_ns=int(not_negative_s(limit_s, "limit_s") * 1e9),
         )
         asked = Asked(lambda _pointer: progress is not None and progress(raw.taken_bytes) is False)
         raw.progress = _abi.RECORDER_PROGRESS(asked.answer)
@@ -222,14 +224,16 @@ class Stream(Resource):
     def lose(self, records: int = 1, size: int = 0) -> None:
         """Report records, of ``size`` bytes together, that were not recorded."""
         with self._use() as pointer:
-            checked(self._what, "chario_stream_lose", pointer, not_negative(records), not_negative(size))
+            checked(
+                self._what, "chario_stream_lose", pointer, not_negative(records, "records"), not_negative(size, "size")
+            )
 
     def wait(self, size: int | None = None, timeout: float | None = None) -> None:
         """Wait until the first ``size`` bytes of the recording are durable; None means all.
 
         Raises TimeoutError after the timeout.
         """
-        wanted = (1 << 64) - 1 if size is None else not_negative(size)
+        wanted = (1 << 64) - 1 if size is None else not_negative(size, "size")
         with self._use() as pointer:
             self._patiently(lambda wait_ns: call("chario_stream_wait", pointer, wanted, wait_ns), timeout)
 
@@ -298,8 +302,8 @@ class Room:
         self._room = _abi.StreamRoom()
         self._view: memoryview | None = None
         #: Bytes of the record, at most those asked for; 0 takes the record back.
-        self.size = not_negative(size)
-        self.time_ns = not_negative(time_ns)
+        self.size = not_negative(size, "size")
+        self.time_ns = not_negative(time_ns, "time_ns")
         self.meta = meta
 
     def __enter__(self) -> memoryview:

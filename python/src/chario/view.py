@@ -55,14 +55,14 @@ class View(Resource):
         tracking: Tracking = Tracking.AUTO,
     ) -> None:
         """Load a part of an open area; None means all that follows the offset."""
-        size = max(area.nbytes - not_negative(offset), 0) if size is None else not_negative(size)
+        size = max(area.nbytes - not_negative(offset, "offset"), 0) if size is None else not_negative(size, "size")
         _check_room(buffer, size, buffer_offset)
         self._what = f"view of {area._what}, {size} bytes at {offset}"
         self._area, self._buffer = area, buffer
         self._buffer_offset = buffer_offset
         self._flushes = area.writable
         #: Offset in the area, and length in bytes; blocks are always whole.
-        self.offset, self.nbytes = not_negative(offset), size
+        self.offset, self.nbytes = not_negative(offset, "offset"), size
         with area._use() as its, buffer._use() as memory:
             kind = self._possible(memory, Tracking(tracking))
             # The buffer stays until the view is gone, in whatever order both are freed.
@@ -112,10 +112,14 @@ class View(Resource):
         Tracking.MARKS needs this, and the other ways do for changes that they do not see,
         such as Area.load() to the memory.
         """
-        size = max(self.nbytes - not_negative(offset), 0) if size is None else not_negative(size)
+        size = max(self.nbytes - not_negative(offset, "offset"), 0) if size is None else not_negative(size, "size")
         with self._use() as pointer:
             checked(
-                f"{self._what}: mark of {size} at {offset}", "chario_view_mark", pointer, not_negative(offset), size
+                f"{self._what}: mark of {size} at {offset}",
+                "chario_view_mark",
+                pointer,
+                not_negative(offset, "offset"),
+                size,
             )
 
     def flush(self, *, durable: bool = False) -> int:
@@ -172,7 +176,7 @@ def _drop(_buffer: Buffer, pointer: int) -> None:
 def _check_room(buffer: Buffer, size: int, offset: int) -> None:
     """Check that the buffer has room for whole blocks."""
     needed = -(-size // _abi.STORE_BLOCK) * _abi.STORE_BLOCK
-    if not_negative(offset) + needed > buffer.nbytes:
+    if not_negative(offset, "buffer_offset") + needed > buffer.nbytes:
         raise ValueError(
             f"{needed} bytes at {offset} are not inside the buffer of {buffer.nbytes} bytes: "
             "view less of the area, or take a larger buffer"

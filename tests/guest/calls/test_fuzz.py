@@ -64,8 +64,7 @@ DOCUMENTED: dict[str, set[str]] = {
 GARBAGE = {"garbage", "uring-garbage"}
 # What only root may do.
 PRIVILEGED = {"set-regions"}
-# Of these, one in 500 has to do something; of the others one in 20.
-# Of fewer tries than this no share follows.
+# Of these, one in 500 has to do something; of the others one in 20. Of fewer tries than this no share follows.
 OFTEN = 1000
 SELDOM = {"buffer-export", "queue-create", "timeline-open", "timeline-control"}
 SETUP = Setup(

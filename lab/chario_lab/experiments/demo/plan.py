@@ -48,8 +48,7 @@ OTHERS = (
     Way("ext4 buffered", Holder.EXT4, "buffered", FILE),
 )
 WAYS = (DISK, *OTHERS)
-# The guest's own background work falls into a series now and then: each is run
-# this often, and the middle one counts.
+# The guest's own background work falls into a series now and then: each is run this often, and the middle one counts.
 REPEATS = 3
 PLAN, SMART = "plan", "smart"
 
