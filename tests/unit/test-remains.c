@@ -349,8 +349,9 @@ TEST(stores_of_the_first_release_are_upgraded, "stores of the first release are 
 	EQUAL(chario_store_upgrade("nosuch"), -ENOENT);
 	EQUAL(upgrade(), -EBUSY);
 	chario_store_close(store);
-	EQUAL(upgrade(), 0);
-	EQUAL(upgrade(), 0);
+	log_disk_record(disk);
+	EQUAL(upgrade() ?: upgrade(), 0);
+	CHECK(disk->entries[disk->nr_entries - 1].durable);
 	EQUAL(repair(0), 0);
 	EQUAL(rig_open(disk, O_RDWR, &store), 0);
 	EQUAL(chario_store_set_attributes(store, "area-0", "key=value\0"), 0);

@@ -318,22 +318,6 @@ TEST(names_move_between_blocks, "a name that moves between blocks is found")
 	EQUAL(disk->nr_reads - reads, 2 + 2);
 }
 
-/* More changes than the note remembers. */
-TEST(many_changes_are_seen, "more changes than the note remembers are seen")
-{
-	struct chario_store *other;
-	struct chario_area_info info;
-
-	EQUAL(chario_store_create(store, "a", 1, 0) ?: rig_open(disk, O_RDONLY, &other), 0);
-	for (int i = 0; i < 600; i++)
-		EQUAL(chario_store_rename(store, "a", "b") ?: chario_store_rename(store, "b", "a"),
-		      0);
-	EQUAL(chario_store_rename(store, "a", "c"), 0);
-	EQUAL(chario_store_find(other, "a", &info, sizeof(info)), -ENOENT);
-	EQUAL(chario_store_find(other, "c", &info, sizeof(info)), 0);
-	chario_store_close(other);
-}
-
 static int change_while_visited(const struct chario_area_info *area, void *data)
 {
 	int *visits = data;
@@ -389,14 +373,6 @@ TEST(shorter_disk_is_read, "a store on a shorter disk is read")
 	/* Its table says the same. */
 	disk->image[100] ^= 1;
 	EQUAL(rig_check(disk, 0, NULL), -ESTALE);
-}
-
-TEST(empty_disk_has_no_store, "an empty disk has no store")
-{
-	change_disk(MIB);
-	memset(disk->image, 0, MIB);
-	EQUAL(rig_open(disk, O_RDONLY, &store), -ENOMEDIUM);
-	EQUAL(rig_check(disk, 0, NULL), -ENOMEDIUM);
 }
 
 TEST_MAIN_WITH(make_own_store(4 * MIB, 4096, 40), drop_own_store())
