@@ -21,6 +21,10 @@
 /* Data that lie apart take a block each, and the headers one. */
 #define APART (SEGMENT / CHARIO_DISK_BLOCK - 1)
 
+/* Place and length of a number of a header. */
+#define BATCH_FIELD(name) \
+	offsetof(struct chario_disk_batch, name), sizeof(((struct chario_disk_batch *)NULL)->name)
+
 /* More reads than any call on so few segments needs. */
 #define MANY_READS 2000U
 
@@ -170,12 +174,11 @@ TEST(test_last_segment, "there is no segment at the end of all numbers")
 TEST(test_counts, "counts that no recording reaches are none")
 {
 	struct chario_disk_batch *batch = batch_of(0);
-	uint64_t *const counts[] = { &batch->segment, &batch->serial, &batch->records,
-				     &batch->position };
 
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		EQUAL(record_apart(CHARIO_STREAM_RING, 3), 0);
-		*counts[i] = htole64(CHARIO_DISK_COUNT_MAX);
+		batch->segment = i ? batch->segment : CHARIO_DISK_COUNT_MAX;
+		batch->position = i ? CHARIO_DISK_COUNT_MAX - 1 : 0;
 		sign(batch);
 		EQUAL(open_stream(CHARIO_STREAM_APPEND), 0);
 		EQUAL(rig_look(), 0);
@@ -183,12 +186,46 @@ TEST(test_counts, "counts that no recording reaches are none")
 		EQUAL(rig.status.records, 3);
 		EQUAL(rig_close(), 0);
 	}
-	EQUAL(record_apart(CHARIO_STREAM_RING, 3), 0);
-	batch->position = htole64(CHARIO_DISK_COUNT_MAX - 1);
-	sign(batch);
-	EQUAL(open_stream(CHARIO_STREAM_APPEND), 0);
-	EQUAL(rig_look(), 0);
-	EQUAL(rig.status.records, 3);
+}
+
+/* One number is changed of a header that is good, or of the times behind it. */
+TEST(test_headers, "headers of batches that cannot be are none")
+{
+	static const struct {
+		size_t at, bytes;
+		uint64_t value;
+		bool is_good;
+	} cases[] = { { BATCH_FIELD(segment), CHARIO_DISK_COUNT_MAX, false },
+		      { BATCH_FIELD(serial), CHARIO_DISK_COUNT_MAX, false },
+		      { BATCH_FIELD(records), CHARIO_DISK_COUNT_MAX, false },
+		      { BATCH_FIELD(position), CHARIO_DISK_COUNT_MAX, false },
+		      { BATCH_FIELD(position), CHARIO_DISK_COUNT_MAX - 1, true },
+		      { BATCH_FIELD(offset), SEGMENT - 4096, true },
+		      { BATCH_FIELD(offset), SEGMENT + 4096, false },
+		      { BATCH_FIELD(bytes), SEGMENT, true },
+		      { BATCH_FIELD(bytes), SEGMENT + 1, false },
+		      { BATCH_FIELD(header_bytes), 120, false },
+		      { BATCH_FIELD(header_bytes), 4104, false },
+		      { CHARIO_DISK_TIMES_AT + 8, 8, 5, true },
+		      { CHARIO_DISK_TIMES_AT + 8, 8, 6, false } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		static uint64_t block[CHARIO_DISK_BLOCK / 8];
+		struct chario_disk_batch *batch = (void *)block, found;
+		struct chario_disk_times times;
+
+		*batch = (struct chario_disk_batch){ .magic = CHARIO_DISK_BATCH_MAGIC,
+						     .version = CHARIO_DISK_VERSION,
+						     .header_bytes = sizeof(*batch),
+						     .flags = CHARIO_DISK_BATCH_TIMES,
+						     .bytes = 4096,
+						     .serial = 5 };
+		memcpy((char *)block + cases[i].at, &cases[i].value, cases[i].bytes);
+		chario_disk_batch_sign(batch);
+		if ((chario_disk_batch_read(&found, block, 0, SEGMENT) &&
+		     chario_disk_batch_times(&found, block, &times)) != cases[i].is_good)
+			TAP_FAIL("header %zu", i);
+	}
 }
 
 /* A table may be made by anybody, but segments are no longer than the format says. */
