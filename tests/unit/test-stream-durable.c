@@ -74,7 +74,8 @@ TEST(test_append, "who goes on flushes what was there before")
 	EQUAL(rig_record(0, 3, 5000), 0);
 	EQUAL(rig_close(), 0);
 	log_disk_record(rig.disk);
-	EQUAL(rig_open_as(CHARIO_STREAM_APPEND), 0);
+	EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_APPEND, .flush_bytes = RIG_SEGMENT), 0);
+	EQUAL(rig.stream->window, 4 + 2 * 2);
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.durable_records, 3);
 	/* Then the table tells that there is another part. */
