@@ -222,8 +222,6 @@ static int search(struct chario_reader *reader, bool live, struct chario_disk_ba
 		chario_reader_note_newest(reader, newest.segment);
 	if (newest.segment >= tape->slots && next <= newest.segment - tape->slots)
 		return chario_tape_oldest(tape, newest.segment, batch);
-	if (newest.segment < next)
-		return 0;
 	if (reader->fresh)
 		expect_first(reader);
 	ret = chario_tape_first(tape, next, newest.segment, batch);
