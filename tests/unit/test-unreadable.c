@@ -368,6 +368,29 @@ TEST(test_end_that_cannot_be, "an end that cannot be is not believed")
 	}
 }
 
+/* Any place behind the newest may have been written, and each is as far behind another. */
+TEST(test_ring, "a ring of which one segment can be read has an end")
+{
+	const unsigned int flags = CHARIO_STREAM_RING | CHARIO_STREAM_NO_CRC;
+
+	EQUAL(record_all(flags, 0, 2 * RIG_SLOTS * IN_SEGMENT), 0);
+	EQUAL(rig_stop(false), 0);
+	rig_spoil(0, (RIG_SLOTS - 1) * RIG_SEGMENT);
+	rig.disk->most_reads = rig.disk->nr_reads + 2000;
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_next(), -EAGAIN);
+	rig.disk->most_reads = 0;
+}
+
+/* Nor is one that the last batch knows to be too early. */
+TEST(test_early_end, "an end before that of the last batch does not count")
+{
+	EQUAL(record_all(0, 0, 4) ?: chario_stream_lose(rig.stream, 3, 0) ?: rig_close(), 0);
+	EQUAL(set_end((struct store_end){ 4, 4, 5000, 5, 1 }) ?: rig_open_reader(), 0);
+	CHECK(rig_are_next(0, 4) && rig_next() == -ENODATA);
+	EQUAL(rig.record.missing, 3);
+}
+
 /* There is no room for the word that it has ended. */
 TEST(test_full, "a recording that fills its area can be closed")
 {

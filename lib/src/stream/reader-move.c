@@ -197,8 +197,6 @@ static bool may_come(const struct chario_reader *reader, const struct chario_dis
 	const struct chario_disk_batch *last = &reader->last;
 	uint64_t missing = chario_saturating_sub(batch->segment, 1);
 
-	if (!reader->fresh)
-		missing = MAX(missing, last->segment);
 	if (batch->segment <= reader->tape.told || newest->segment >= missing + reader->tape.window)
 		return false;
 	return reader->fresh ? batch->segment :
