@@ -228,27 +228,35 @@ TEST(test_headers, "headers of batches that cannot be are none")
 	}
 }
 
-/* A table may be made by anybody, but segments are no longer than the format says. */
-TEST(test_long_segments, "segments that are too long or too short are refused")
+/* A table may be made by anybody, but segments are no longer than the format says, and two or more. */
+TEST(test_segments, "segments that are too long or too short are refused")
 {
-	static const uint32_t bytes[] = { CHARIO_DISK_SEGMENT_MAX,
-					  CHARIO_DISK_SEGMENT_MAX + CHARIO_DISK_BLOCK,
-					  CHARIO_DISK_BLOCK };
-	struct chario_area_stream stream_is = { .session = 1, .nr_buffers = 1 };
-	const char *path;
+	static const struct {
+		bool is_large;
+		uint32_t bytes, window;
+		int err;
+	} cases[] = { { true, CHARIO_DISK_SEGMENT_MAX, 1, 0 },
+		      { true, CHARIO_DISK_SEGMENT_MAX + CHARIO_DISK_BLOCK, 1, -EUCLEAN },
+		      { true, CHARIO_DISK_BLOCK, 1, -EUCLEAN },
+		      { false, SLOTS / 2 * SEGMENT, 2, 0 },
+		      { false, SLOTS / 2 * SEGMENT, 3, -EUCLEAN },
+		      { false, (SLOTS / 2 + 1) * SEGMENT, 1, -EUCLEAN } };
 	struct chario_store *large;
-	struct chario_area *area;
 
-	path = lab_make_file(4ULL * CHARIO_DISK_SEGMENT_MAX);
-	EQUAL(chario_store_open(path, O_RDWR, &large), 0);
-	EQUAL(chario_area_open(large, LAB_AREA, O_RDWR, &area), 0);
-	for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
-		stream_is.segment_bytes = bytes[i];
-		EQUAL(chario_area_set_stream(area, &stream_is), 0);
-		EQUAL(chario_reader_open(large, LAB_AREA, &rig.reader), i ? -EUCLEAN : 0);
+	EQUAL(chario_store_open(lab_make_file(4ULL * CHARIO_DISK_SEGMENT_MAX), O_RDWR, &large), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct chario_store *store = cases[i].is_large ? large : rig.store;
+		const struct chario_area_stream is = { .session = 1,
+						       .segment_bytes = cases[i].bytes,
+						       .nr_buffers = cases[i].window };
+		struct chario_area *area;
+
+		EQUAL(chario_area_open(store, LAB_AREA, O_RDWR, &area), 0);
+		EQUAL(chario_area_set_stream(area, &is), 0);
+		EQUAL(chario_reader_open(store, LAB_AREA, &rig.reader), cases[i].err);
 		rig_close_reader();
+		chario_area_close(area);
 	}
-	chario_area_close(area);
 	chario_store_close(large);
 	lab_remove_file();
 }
