@@ -109,23 +109,26 @@ TEST(test_apart, "data that lie apart in no place are passed over")
 	EQUAL(rig.record.sequence, 1);
 }
 
-/* The place of a record in a batch, and of its data from there; those apart are outside of it. */
+/* The place of a record, and of its data from there; the next one begins so far before the end. */
 TEST(test_pieces, "data outside of their batch and segment are none")
 {
 	const uint32_t apart = CHARIO_DISK_RECORD_APART | CHARIO_RECORD_NO_CRC;
 	const struct {
-		uint32_t batch_bytes, at, flags, data, bytes;
+		uint32_t batch_bytes, at, flags, data, bytes, cut;
 		int ret;
-	} cases[] = { { 4096, 512, 0, 48, 3536, 1 },
-		      { 4096, 512, 0, 48, 3537, -EBADMSG },
-		      { 4096, 512, 0, 40, 0, -EBADMSG },
-		      { 4096, 512, 0, 3584, 0, 1 },
-		      { 4096, 512, 0, 3592, 8, -EBADMSG },
-		      { 4096, 512, apart, 3584, 512, 1 },
-		      { 8192, 512, apart, 3584, 512, -EBADMSG },
-		      { 8192, 4608, apart, SEGMENT - 512, 512, -EBADMSG },
-		      { 8192, 512, apart, SEGMENT - 4096 - 512, 4096, 1 },
-		      { 8192, 512, apart, SEGMENT - 4096 - 512, 4097, -EBADMSG } };
+	} cases[] = { { 4096, 512, 0, 48, 3536, 0, 1 },
+		      { 4096, 512, 0, 48, 3537, 0, -EBADMSG },
+		      { 4096, 512, 0, 40, 0, 0, -EBADMSG },
+		      { 4096, 512, 0, 3584, 0, 0, 1 },
+		      { 4096, 512, 0, 3592, 8, 0, -EBADMSG },
+		      { 4096, 512, apart, 3584, 512, 0, 1 },
+		      { 4096, 512, apart, 3584, 512, 3536, 1 },
+		      { 4096, 512, apart, 3584, 512, 3544, -EBADMSG },
+		      { 4096, 512, apart, 3584, 512, -8U, -EBADMSG },
+		      { 8192, 512, apart, 3584, 512, 0, -EBADMSG },
+		      { 8192, 4608, apart, SEGMENT - 512, 512, 0, -EBADMSG },
+		      { 8192, 512, apart, SEGMENT - 4096 - 512, 4096, 0, 1 },
+		      { 8192, 512, apart, SEGMENT - 4096 - 512, 4097, 0, -EBADMSG } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		static unsigned char memory[16384] __attribute__((__aligned__(8)));
@@ -140,7 +143,8 @@ TEST(test_pieces, "data outside of their batch and segment are none")
 						       .flags = cases[i].flags,
 						       .bytes = cases[i].bytes,
 						       .data = cases[i].data,
-						       .next = pile.batch.bytes - pile.at };
+						       .next = pile.batch.bytes - pile.at -
+							       cases[i].cut };
 		record->crc = chario_disk_record_crc(
 			0, record, cases[i].flags ? NULL : (unsigned char *)record + record->data,
 			record->bytes);

@@ -75,6 +75,12 @@ TEST(test_others_are_read, "one block costs its records only, with checksums and
 	check_others(0);
 	log_disk_heal(rig.disk);
 	check_others(CHARIO_STREAM_NO_CRC);
+	/* Two blocks of a batch. */
+	EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_NO_CRC, .segment_bytes = 4 * RIG_SEGMENT), 0);
+	EQUAL(rig_record(0, RECORDS, RECORD_BYTES) ?: rig_close(), 0);
+	rig_spoil(4096, 8192);
+	count();
+	EQUAL(nr_missing, RECORDS - IN_BLOCK);
 }
 
 static void check_unreadable(uint64_t segments)
@@ -126,6 +132,9 @@ TEST(test_behind_an_old_end, "nor over what a killed program wrote behind one")
 
 		EQUAL(record_all(0, 0, RECORDS) ?: rig_close(), 0);
 		EQUAL(record_all(CHARIO_STREAM_APPEND, RECORDS, records) ?: rig_stop(false), 0);
+		EQUAL(rig_survey(), 0);
+		EQUAL(rig.recording.durable_records, RECORDS);
+		rig_close_reader();
 		if (old)
 			EQUAL(set_end((struct store_end){ RECORDS, RECORDS, 5000, 4, 1 }), 0);
 		if (gone)
