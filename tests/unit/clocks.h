@@ -20,9 +20,17 @@ bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns);
 static int64_t clock_ns, boot_ns, asleep_ns;
 static unsigned int naps, looks;
 
+/* By how much the next look at the clock that is set is late; the one after it is later. */
+static int64_t delay_ns;
+
 uint64_t __wrap_chario_sys_clock(clockid_t clock)
 {
 	looks++;
+	if (clock == CLOCK_REALTIME) {
+		clock_ns += delay_ns;
+		boot_ns += delay_ns;
+		delay_ns *= 2;
+	}
 	if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)
 		return (uint64_t)clock_ns;
 	return (uint64_t)(clock == CLOCK_BOOTTIME ? boot_ns : boot_ns - asleep_ns);

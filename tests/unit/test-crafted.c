@@ -21,6 +21,10 @@
 /* Data that lie apart take a block each, and the headers one. */
 #define APART (SEGMENT / CHARIO_DISK_BLOCK - 1)
 
+/* Place and length of a number of a header. */
+#define BATCH_FIELD(name) \
+	offsetof(struct chario_disk_batch, name), sizeof(((struct chario_disk_batch *)NULL)->name)
+
 /* More reads than any call on so few segments needs. */
 #define MANY_READS 2000U
 
@@ -105,23 +109,26 @@ TEST(test_apart, "data that lie apart in no place are passed over")
 	EQUAL(rig.record.sequence, 1);
 }
 
-/* The place of a record in a batch, and of its data from there; those apart are outside of it. */
+/* The place of a record, and of its data from there; the next one begins so far before the end. */
 TEST(test_pieces, "data outside of their batch and segment are none")
 {
 	const uint32_t apart = CHARIO_DISK_RECORD_APART | CHARIO_RECORD_NO_CRC;
 	const struct {
-		uint32_t batch_bytes, at, flags, data, bytes;
+		uint32_t batch_bytes, at, flags, data, bytes, cut;
 		int ret;
-	} cases[] = { { 4096, 512, 0, 48, 3536, 1 },
-		      { 4096, 512, 0, 48, 3537, -EBADMSG },
-		      { 4096, 512, 0, 40, 0, -EBADMSG },
-		      { 4096, 512, 0, 3584, 0, 1 },
-		      { 4096, 512, 0, 3592, 8, -EBADMSG },
-		      { 4096, 512, apart, 3584, 512, 1 },
-		      { 8192, 512, apart, 3584, 512, -EBADMSG },
-		      { 8192, 4608, apart, SEGMENT - 512, 512, -EBADMSG },
-		      { 8192, 512, apart, SEGMENT - 4096 - 512, 4096, 1 },
-		      { 8192, 512, apart, SEGMENT - 4096 - 512, 4097, -EBADMSG } };
+	} cases[] = { { 4096, 512, 0, 48, 3536, 0, 1 },
+		      { 4096, 512, 0, 48, 3537, 0, -EBADMSG },
+		      { 4096, 512, 0, 40, 0, 0, -EBADMSG },
+		      { 4096, 512, 0, 3584, 0, 0, 1 },
+		      { 4096, 512, 0, 3592, 8, 0, -EBADMSG },
+		      { 4096, 512, apart, 3584, 512, 0, 1 },
+		      { 4096, 512, apart, 3584, 512, 3536, 1 },
+		      { 4096, 512, apart, 3584, 512, 3544, -EBADMSG },
+		      { 4096, 512, apart, 3584, 512, -8U, -EBADMSG },
+		      { 8192, 512, apart, 3584, 512, 0, -EBADMSG },
+		      { 8192, 4608, apart, SEGMENT - 512, 512, 0, -EBADMSG },
+		      { 8192, 512, apart, SEGMENT - 4096 - 512, 4096, 0, 1 },
+		      { 8192, 512, apart, SEGMENT - 4096 - 512, 4097, 0, -EBADMSG } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		static unsigned char memory[16384] __attribute__((__aligned__(8)));
@@ -136,7 +143,8 @@ TEST(test_pieces, "data outside of their batch and segment are none")
 						       .flags = cases[i].flags,
 						       .bytes = cases[i].bytes,
 						       .data = cases[i].data,
-						       .next = pile.batch.bytes - pile.at };
+						       .next = pile.batch.bytes - pile.at -
+							       cases[i].cut };
 		record->crc = chario_disk_record_crc(
 			0, record, cases[i].flags ? NULL : (unsigned char *)record + record->data,
 			record->bytes);
@@ -170,12 +178,11 @@ TEST(test_last_segment, "there is no segment at the end of all numbers")
 TEST(test_counts, "counts that no recording reaches are none")
 {
 	struct chario_disk_batch *batch = batch_of(0);
-	uint64_t *const counts[] = { &batch->segment, &batch->serial, &batch->records,
-				     &batch->position };
 
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		EQUAL(record_apart(CHARIO_STREAM_RING, 3), 0);
-		*counts[i] = htole64(CHARIO_DISK_COUNT_MAX);
+		batch->segment = i ? batch->segment : CHARIO_DISK_COUNT_MAX;
+		batch->position = i ? CHARIO_DISK_COUNT_MAX - 1 : 0;
 		sign(batch);
 		EQUAL(open_stream(CHARIO_STREAM_APPEND), 0);
 		EQUAL(rig_look(), 0);
@@ -183,35 +190,77 @@ TEST(test_counts, "counts that no recording reaches are none")
 		EQUAL(rig.status.records, 3);
 		EQUAL(rig_close(), 0);
 	}
-	EQUAL(record_apart(CHARIO_STREAM_RING, 3), 0);
-	batch->position = htole64(CHARIO_DISK_COUNT_MAX - 1);
-	sign(batch);
-	EQUAL(open_stream(CHARIO_STREAM_APPEND), 0);
-	EQUAL(rig_look(), 0);
-	EQUAL(rig.status.records, 3);
 }
 
-/* A table may be made by anybody, but segments are no longer than the format says. */
-TEST(test_long_segments, "segments that are too long are refused")
+/* One number is changed of a header that is good, or of the times behind it. */
+TEST(test_headers, "headers of batches that cannot be are none")
 {
-	const struct chario_area_stream longest = { .session = 1,
-						    .segment_bytes = CHARIO_DISK_SEGMENT_MAX,
-						    .nr_buffers = 1 };
-	struct chario_area_stream stream_is = longest;
-	const char *path;
-	struct chario_store *large;
-	struct chario_area *area;
+	static const struct {
+		size_t at, bytes;
+		uint64_t value;
+		bool is_good;
+	} cases[] = { { BATCH_FIELD(segment), CHARIO_DISK_COUNT_MAX, false },
+		      { BATCH_FIELD(serial), CHARIO_DISK_COUNT_MAX, false },
+		      { BATCH_FIELD(records), CHARIO_DISK_COUNT_MAX, false },
+		      { BATCH_FIELD(position), CHARIO_DISK_COUNT_MAX, false },
+		      { BATCH_FIELD(position), CHARIO_DISK_COUNT_MAX - 1, true },
+		      { BATCH_FIELD(offset), SEGMENT - 4096, true },
+		      { BATCH_FIELD(offset), SEGMENT + 4096, false },
+		      { BATCH_FIELD(bytes), SEGMENT, true },
+		      { BATCH_FIELD(bytes), SEGMENT + 1, false },
+		      { BATCH_FIELD(header_bytes), 120, false },
+		      { BATCH_FIELD(header_bytes), 4104, false },
+		      { CHARIO_DISK_TIMES_AT + 8, 8, 5, true },
+		      { CHARIO_DISK_TIMES_AT + 8, 8, 6, false } };
 
-	path = lab_make_file(4ULL * CHARIO_DISK_SEGMENT_MAX);
-	EQUAL(chario_store_open(path, O_RDWR, &large), 0);
-	EQUAL(chario_area_open(large, LAB_AREA, O_RDWR, &area), 0);
-	EQUAL(chario_area_set_stream(area, &stream_is), 0);
-	EQUAL(chario_reader_open(large, LAB_AREA, &rig.reader), 0);
-	rig_close_reader();
-	stream_is.segment_bytes += CHARIO_DISK_BLOCK;
-	EQUAL(chario_area_set_stream(area, &stream_is), 0);
-	EQUAL(chario_reader_open(large, LAB_AREA, &rig.reader), -EUCLEAN);
-	chario_area_close(area);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		static uint64_t block[CHARIO_DISK_BLOCK / 8];
+		struct chario_disk_batch *batch = (void *)block, found;
+		struct chario_disk_times times;
+
+		*batch = (struct chario_disk_batch){ .magic = CHARIO_DISK_BATCH_MAGIC,
+						     .version = CHARIO_DISK_VERSION,
+						     .header_bytes = sizeof(*batch),
+						     .flags = CHARIO_DISK_BATCH_TIMES,
+						     .bytes = 4096,
+						     .serial = 5 };
+		memcpy((char *)block + cases[i].at, &cases[i].value, cases[i].bytes);
+		chario_disk_batch_sign(batch);
+		if ((chario_disk_batch_read(&found, block, 0, SEGMENT) &&
+		     chario_disk_batch_times(&found, block, &times)) != cases[i].is_good)
+			TAP_FAIL("header %zu", i);
+	}
+}
+
+/* A table may be made by anybody, but segments are no longer than the format says, and two or more. */
+TEST(test_segments, "segments that are too long or too short are refused")
+{
+	static const struct {
+		bool is_large;
+		uint32_t bytes, window;
+		int err;
+	} cases[] = { { true, CHARIO_DISK_SEGMENT_MAX, 1, 0 },
+		      { true, CHARIO_DISK_SEGMENT_MAX + CHARIO_DISK_BLOCK, 1, -EUCLEAN },
+		      { true, CHARIO_DISK_BLOCK, 1, -EUCLEAN },
+		      { false, SLOTS / 2 * SEGMENT, 2, 0 },
+		      { false, SLOTS / 2 * SEGMENT, 3, -EUCLEAN },
+		      { false, (SLOTS / 2 + 1) * SEGMENT, 1, -EUCLEAN } };
+	struct chario_store *large;
+
+	EQUAL(chario_store_open(lab_make_file(4ULL * CHARIO_DISK_SEGMENT_MAX), O_RDWR, &large), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct chario_store *store = cases[i].is_large ? large : rig.store;
+		const struct chario_area_stream is = { .session = 1,
+						       .segment_bytes = cases[i].bytes,
+						       .nr_buffers = cases[i].window };
+		struct chario_area *area;
+
+		EQUAL(chario_area_open(store, LAB_AREA, O_RDWR, &area), 0);
+		EQUAL(chario_area_set_stream(area, &is), 0);
+		EQUAL(chario_reader_open(store, LAB_AREA, &rig.reader), cases[i].err);
+		rig_close_reader();
+		chario_area_close(area);
+	}
 	chario_store_close(large);
 	lab_remove_file();
 }

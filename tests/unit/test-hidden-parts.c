@@ -107,6 +107,19 @@ TEST(test_left, "what an earlier part has left is not taken for a hidden batch")
 	}
 }
 
+/* What is left behind a bad header is of the lap before the last. */
+TEST(test_left_of_lap, "what a ring has left of earlier laps is not taken for one either")
+{
+	const uint64_t lap = RIG_BYTES / 4096;
+
+	EQUAL(open_long(CHARIO_STREAM_RING) ?: record_each(0, lap) ?: rig_close(), 0);
+	record_and_stop(CHARIO_STREAM_APPEND, lap, 2 * lap - IN_LONG);
+	wipe(0, 0, 1);
+	EQUAL(rig_survey(), 0);
+	EQUAL(rig.recording.first_record, lap);
+	CHECK(!rig_next() && rig.record.sequence == lap);
+}
+
 /* Bad batches may come back, whether a program that went on knew of them, or not. */
 TEST(test_back, "batches that come back count if no number was given twice")
 {

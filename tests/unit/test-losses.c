@@ -50,6 +50,7 @@ TEST(test_settle_all, "of many gaps those are kept that may count")
 	/* The number of durable records does not fall. */
 	chario_gaps_settle(&gaps, 19);
 	chario_gaps_settle(&gaps, 5);
+	EQUAL(gaps.durable, 19);
 	EQUAL(gaps.nr, 2);
 	EQUAL(gaps.nr_sure, 1);
 	EQUAL(chario_gaps_count(&gaps, false), 1);
@@ -85,6 +86,81 @@ TEST(test_judge, "only torn segments count when the recording was closed")
 
 		EQUAL(chario_gaps_judge(&gaps, &gap, false), ends[i].open);
 		EQUAL(chario_gaps_judge(&gaps, &gap, true), ends[i].closed);
+	}
+}
+
+/* struct pair - two batches, the first of which has records 0 to 3, and what is missing of both */
+struct pair {
+	uint64_t given; /* records of the first that are read */
+	struct chario_disk_batch next;
+	uint64_t newest; /* segment of the ring, of which 8 are kept */
+	uint64_t behind, open, closed;
+};
+
+/* The second batch is of the same part, of a later one, or of a later one in a ring. */
+static const struct pair pairs[] = {
+	{ 0, { .part = 1, .segment = 2, .records = 10, .sequence = 3 }, 0, 0, 10, 0 },
+	{ 0, { .part = 2, .records = 6, .sequence = 9 }, 0, 0, 5, 0 },
+	{ 0, { .part = 2, .records = 2, .sequence = 2 }, 0, 0, 0, 0 },
+	{ 0, { .part = 2, .records = 2, .sequence = 3 }, 0, 0, 1, 1 },
+	{ 0, { .part = 2, .records = 3, .sequence = 1 }, 0, 0, 0, 0 },
+	{ 4, { .part = 2, .records = 2, .sequence = 2, .durable_records = 3 }, 0, 1, 0, 0 },
+	{ 0, { .part = 2, .segment = 10, .records = 4, .sequence = 4 }, 10, 0, 4, 4 },
+	{ 0, { .part = 2, .segment = 5, .records = 4, .sequence = 4 }, 20, 0, 4, 0 },
+};
+
+TEST(test_pairs, "records between two batches are judged")
+{
+	const struct chario_disk_batch first = {
+		.bytes = 1, .part = 1, .next_sequence = 4, .nr_records = 4
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		struct chario_disk_batch next = pairs[i].next;
+		struct chario_losses losses = { 0 };
+
+		printf("# pair %zu\n", i);
+		next.serial = next.bytes = next.nr_records = 1;
+		next.next_sequence = next.sequence + 1;
+		chario_losses_set_newest(&losses, pairs[i].newest, 8, 0);
+		chario_losses_reset(&losses);
+		chario_losses_go_to(&losses, &first, true, true, 8);
+		for (uint64_t k = 0; k < pairs[i].given; k++)
+			chario_losses_give(&losses, k, false);
+		chario_losses_go_to(&losses, &next, true, true, 8);
+		EQUAL(chario_losses_count_durable_behind(&losses), pairs[i].behind);
+		chario_losses_give(&losses, next.sequence, false);
+		EQUAL(chario_losses_count_undurable(&losses, false), pairs[i].open);
+		EQUAL(chario_losses_count_undurable(&losses, true), pairs[i].closed);
+		chario_losses_reset(&losses);
+	}
+}
+
+/* The first record of the batch began before it, and the last one ends behind it. */
+TEST(test_end, "missing records at the end count once")
+{
+	const struct chario_disk_batch batch = {
+		.flags = CHARIO_DISK_BATCH_MIDDLE,
+		.bytes = 1,
+		.records = 9,
+		.sequence = 10,
+		.next_sequence = 14,
+		.nr_records = 4,
+		.durable_records = 13,
+	};
+	/* The record from which on they count, the end, and durable records behind the last. */
+	static const uint64_t cases[][3] = { { 9, 0, 4 }, { 9, 14, 0 }, { 0, 10, 4 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct chario_losses losses = { 0 };
+
+		chario_losses_reset(&losses);
+		chario_losses_go_to(&losses, &batch, false, true, 8);
+		if (cases[i][0])
+			chario_losses_start(&losses, cases[i][0]);
+		if (cases[i][1])
+			chario_losses_end(&losses, cases[i][1]);
+		EQUAL(chario_losses_count_durable_behind(&losses), cases[i][2]);
 	}
 }
 

@@ -361,16 +361,20 @@ TEST(test_stop_of_follow, "a wait for new records ends by its callback")
 /* A full area has no room for more, though its stream is still open. */
 TEST(test_full, "a player follows a recording until its area is full")
 {
-	uint64_t records = 0;
-
 	EQUAL(rig_open(&rig_small), 0);
-	while (!lab_write(rig.stream, records, 8000))
-		records++;
+	EQUAL(rig_record(0, RIG_SLOTS - 1, 8000), 0);
+	EQUAL(rig_record(RIG_SLOTS - 1, RIG_SLOTS, 10), 0);
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_open_reader(), 0);
+	CHECK(rig_are_next(0, RIG_SLOTS));
+	EQUAL(rig_next(), -EAGAIN);
+	EQUAL(rig_record(RIG_SLOTS, RIG_SLOTS + 1, 3784), 0);
+	EQUAL(rig_record(RIG_SLOTS + 1, RIG_SLOTS + 2, 10), 0);
+	EQUAL(rig_record(RIG_SLOTS + 2, RIG_SLOTS + 3, 10), -ENOSPC);
+	EQUAL(rig_wait(), 0);
 	player.flags = CHARIO_PLAYER_FOLLOW;
 	ENDS(0, CHARIO_PLAYER_SOURCE);
-	EQUAL(player.records, records);
+	EQUAL(player.records, 2);
 }
 
 TEST(test_arguments, "arguments that cannot be")

@@ -105,6 +105,9 @@ TEST(test_too_long, "a record that is longer than a ring is refused")
 	EQUAL(rig.recording.first_record, 0);
 	EQUAL(rig.recording.next_record, 2);
 	EQUAL(rig.recording.last_time_ns, 7);
+	/* A ring may have two segments, and who does not wait may record. */
+	EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_RING, .segment_bytes = SLOTS * SEGMENT / 2), 0);
+	EQUAL(chario_stream_write(rig.stream, memory, 10, 0, 0, 0), 0);
 }
 
 /* At every length of a recording, from nothing to three laps. */

@@ -223,8 +223,9 @@ TEST(test_losses, "what was lost in earlier laps is known")
 	uint64_t lost, missing;
 
 	EQUAL(open_ring(0), 0);
-	EQUAL(rig_record(0, 5, RECORD_BYTES), 0);
-	EQUAL(chario_stream_lose(rig.stream, 1000, 1), 0);
+	EQUAL(chario_stream_lose(rig.stream, 500, 1), 0);
+	EQUAL(rig_record(500, 505, RECORD_BYTES), 0);
+	EQUAL(chario_stream_lose(rig.stream, 500, 1), 0);
 	EQUAL(rig_record(1005, 1025, RECORD_BYTES), 0);
 	EQUAL(rig_close(), 0);
 	losses(&lost, &missing);
@@ -248,24 +249,29 @@ static uint64_t damaged(void)
 	return missing - lost - undurable;
 }
 
-/* Go on up to a record, and damage the segment of another. */
-static void damage_one(uint64_t from, uint64_t to, uint64_t segment)
+/* Go on up to a record, and damage a byte of the segment of another. */
+static void damage_one(uint64_t from, uint64_t to, uint64_t segment, uint64_t at)
 {
 	EQUAL(rig_record(from, to, RECORD_BYTES), 0);
 	EQUAL(rig_wait(), 0);
-	*rig_place(segment % RIG_SLOTS * RIG_SEGMENT) ^= 1;
+	*rig_place(segment % RIG_SLOTS * RIG_SEGMENT + at) ^= 1;
 }
 
 /* What the ring overwrites while it is read is not damaged. */
 TEST(test_live, "damage of a ring is known while it is recorded to")
 {
-	EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_RING, .durability = CHARIO_DURABILITY_FLUSH), 0);
-	damage_one(0, 20, 5);
-	EQUAL(rig_open_reader(), 0);
-	EQUAL(damaged(), 1);
+	for (unsigned int i = 0; i < 2; i++) {
+		EQUAL(rig_close(), 0);
+		EQUAL(RIG_OPEN(.flags = i ? CHARIO_STREAM_RING : 0,
+			       .durability = i ? CHARIO_DURABILITY_FLUSH : CHARIO_DURABILITY_FUA),
+		      0);
+		damage_one(0, 20, 5, i ? 0 : 1000);
+		EQUAL(rig_open_reader(), 0);
+		EQUAL(damaged(), 1);
+	}
 	EQUAL(rig_open_reader(), 0);
 	CHECK(rig_are_next(0, 3));
-	damage_one(20, 60, 45);
+	damage_one(20, 60, 45, 0);
 	EQUAL(damaged(), 1);
 }
 
@@ -282,13 +288,15 @@ TEST(test_left_out, "what is left out of a ring that was cut off once is not dam
 /* Nobody writes to the parts before, whether they were closed or cut off. */
 TEST(test_live_part, "damage of an earlier part is passed over at once")
 {
-	for (uint64_t i = 0; i < 2; i++) {
+	for (uint64_t i = 0; i < 3; i++) {
+		uint64_t next = i ? 21 : 20, bad = i < 2 ? 18 : 20;
+
 		EQUAL(append_and_cut(0, 0, 20), 0);
 		EQUAL(i ? append(20, 21) : 0, 0);
 		EQUAL(open_ring(CHARIO_STREAM_APPEND), 0);
-		damage_one(20 + i, 21 + i, 18);
+		damage_one(next, next + 1, bad, 0);
 		EQUAL(rig_open_reader(), 0);
-		CHECK(rig_are_next(0, 18));
+		CHECK(rig_are_next(0, bad));
 		EQUAL(rig_next(), 0);
 		EQUAL(rig.record.missing, 1);
 		rig_close_reader();

@@ -4,6 +4,7 @@
  * have it open; on a disk that has another length than before.
  */
 #include <chario/area.h>
+#include <chario/stream.h>
 
 #include "store/area-inner.h"
 #include "log-cuts.h"
@@ -217,9 +218,11 @@ TEST(open_areas_stay, "open areas stay where they are")
 TEST(halves_are_one_area, "two pieces are one area")
 {
 	unsigned char memory[20000];
+	struct chario_stream *stream;
 
 	make_gaps();
 	slide_half();
+	EQUAL(chario_stream_open(store, "b", NULL, &stream), -EBUSY);
 	for (size_t i = 0; i < sizeof(memory); i++)
 		memory[i] = byte_at('x', i);
 	EQUAL(rig_move(store, "b", O_RDWR, memory, sizeof(memory), 0), 0);

@@ -47,6 +47,7 @@ TEST(test_refusals, "what cannot be recorded is refused, and leaves nothing")
 	EQUAL(write_from(0, 0, NULL), -EINVAL);
 	EQUAL(write_from(PLACES * PLACE, 512, NULL), -EINVAL);
 	EQUAL(write_from(PLACES * PLACE - 512, 1024, NULL), -EINVAL);
+	EQUAL(write_from(0, PLACES * PLACE + 512, NULL), -EINVAL);
 	EQUAL(write_from(0, 12800, NULL), -EMSGSIZE);
 	EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, 512, 0, 8, 0, NULL), -EINVAL);
 	EQUAL(rig_look(), 0);

@@ -30,6 +30,7 @@ struct shape {
 	struct steps steps[6];
 	bool is_steady; /* the times are those of the clock, not the producer's */
 	uint64_t part, room; /* records before which one begins, and one is taken; or 0 */
+	uint64_t behind; /* record behind which the room is committed, if it is not the next */
 	uint64_t late; /* time of the record that the room gets behind the next; 0 for none */
 	uint64_t gone, gone_to; /* segments that are destroyed, from one up to before another */
 	uint32_t from; /* byte from which on they are */
@@ -72,6 +73,22 @@ static const struct shape shapes[] = {
 		     { 1085, 1, 3 },
 		     { 1096, 10, 2 } },
 	  .part = 14 },
+	{ "committed late, ahead",
+	  .steps = { { 1000, 0, 3 }, { 991, 0, 1 }, { 1006, 0, 1 }, { 1020, 10, 5 } }, .room = 2,
+	  .late = 1009 },
+	{ "committed later, back", .steps = { { 900, 10, 3 }, { 1000, 50, 2 }, { 1100, 10, 5 } },
+	  .room = 3, .behind = 4, .late = 1055 },
+	{ "back bit by bit", .steps = { { 1000, 0, 2 },
+					{ 994, 0, 2 },
+					{ 988, 0, 2 },
+					{ 982, 0, 2 },
+					{ 1000, 10, 3 } } },
+	{ "back bit by bit, and soon again", .steps = { { 1000, 1, 2 },
+							{ 995, 1, 2 },
+							{ 996, 1, 2 },
+							{ 992, 1, 2 },
+							{ 985, 14, 2 },
+							{ 1100, 10, 2 } } },
 	{ "a room given back", .steps = { { 1000, 20, 12 } }, .room = 6 },
 };
 
@@ -93,9 +110,10 @@ static int take(const struct chario_record *record, void *data)
 	return 0;
 }
 
-static int write_at(const struct shape *shape, uint64_t tenths, bool has_room)
+static int write_at(const struct shape *shape, uint64_t tenths, uint64_t n)
 {
-	struct chario_stream_room room;
+	static struct chario_stream_room room;
+	bool has_room = n && n == shape->room;
 	unsigned char memory[HALF];
 	int err = has_room ? rig_get(HALF, &room) : 0;
 
@@ -108,7 +126,7 @@ static int write_at(const struct shape *shape, uint64_t tenths, bool has_room)
 	err = err   ?:
 		      chario_stream_write(rig.stream, memory, HALF,
 					  shape->is_steady ? 0 : tenths * TENTH, 0, -1);
-	if (err || !has_room)
+	if (err || !n || n != MAX(shape->room, shape->behind))
 		return err;
 	return chario_stream_commit(rig.stream, &room, shape->late ? HALF : 0, shape->late * TENTH,
 				    0);
@@ -127,9 +145,7 @@ static int make(const struct shape *shape)
 		for (uint64_t i = 0; i < steps->records && !err; i++, n++) {
 			if (n && n == shape->part)
 				err = rig_close() ?: rig_open_as(flags | CHARIO_STREAM_APPEND);
-			err = err   ?:
-				      write_at(shape, steps->from + i * steps->step,
-					       n && n == shape->room);
+			err = err ?: write_at(shape, steps->from + i * steps->step, n);
 		}
 	/* The end has a segment of its own, with the time of the clock. */
 	err = err ?: rig_wait() ?: rig_close() ?: rig_open_reader();
@@ -297,6 +313,8 @@ static uint64_t time_of(uint64_t run, uint64_t record)
 TEST(test_long, "times that go back are searched, also of the first release")
 {
 	const uint64_t records = 7 * SLOTS, turn = records / 3;
+	struct chario_player player = { .size = sizeof(player), .until_ns = SECOND, .take = take };
+	uint64_t reads;
 
 	EQUAL(rig_open_as(CHARIO_STREAM_RING), 0);
 	for (uint64_t i = 0; i < records; i++)
@@ -305,13 +323,17 @@ TEST(test_long, "times that go back are searched, also of the first release")
 	for (unsigned int i = 0; i < 2; i++) {
 		EQUAL(rig_open_reader(), 0);
 		for (uint64_t j = records - 6 * (SLOTS - 2); j < records; j += 7) {
-			uint64_t reads = rig.disk->nr_reads;
-
+			reads = rig.disk->nr_reads;
 			EQUAL(chario_reader_seek_time(rig.reader, time_of(j / turn, j)), 0);
 			EQUAL(rig_next(), 0);
 			EQUAL(rig.record.sequence, j);
 			CHECK(i || rig.disk->nr_reads - reads < SLOTS / 2);
 		}
+		/* Of a run, all behind the range is left out. */
+		EQUAL(chario_reader_seek(rig.reader, 0), 0);
+		reads = rig.disk->nr_reads;
+		EQUAL(chario_player_run(rig.reader, &player), 0);
+		CHECK(i || rig.disk->nr_reads - reads < SLOTS);
 		rig_close_reader();
 		forget_times();
 	}

@@ -14,6 +14,10 @@
 #define IN_BLOCK     3U
 
 #define RECORDS (4 * IN_SEGMENT)
+#define BEGUN   (3 * IN_SEGMENT)
+
+/* The numbers that are left out for a segment whose records nobody knows: header and 8 bytes each. */
+#define FIT (RIG_SEGMENT / 56)
 
 static int record_all(unsigned int flags, uint64_t from, uint64_t to)
 {
@@ -71,6 +75,12 @@ TEST(test_others_are_read, "one block costs its records only, with checksums and
 	check_others(0);
 	log_disk_heal(rig.disk);
 	check_others(CHARIO_STREAM_NO_CRC);
+	/* Two blocks of a batch. */
+	EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_NO_CRC, .segment_bytes = 4 * RIG_SEGMENT), 0);
+	EQUAL(rig_record(0, RECORDS, RECORD_BYTES) ?: rig_close(), 0);
+	rig_spoil(4096, 8192);
+	count();
+	EQUAL(nr_missing, RECORDS - IN_BLOCK);
 }
 
 static void check_unreadable(uint64_t segments)
@@ -103,11 +113,35 @@ TEST(test_behind_an_end, "who goes on does not write over an end")
 	}
 }
 
+static int set_end(struct store_end end)
+{
+	struct chario_area *area;
+	int err = chario_area_open(rig.store, LAB_AREA, O_RDWR, &area) ?:
+			  chario_area_end_stream(area, &end);
+
+	chario_area_close(area);
+	return err;
+}
+
+/* A program of the first release does not say that it has gone on behind an end. */
 TEST(test_behind_an_old_end, "nor over what a killed program wrote behind one")
 {
-	EQUAL(record_all(0, 0, RECORDS) ?: rig_close(), 0);
-	EQUAL(record_all(CHARIO_STREAM_APPEND, RECORDS, RECORDS + 1) ?: rig_stop(false), 0);
-	go_on(5, 0, RECORDS + 1, RECORDS + RIG_SEGMENT / 56);
+	for (uint64_t how = 0; how < 3; how++) {
+		uint64_t old = how == 2 ? IN_SEGMENT : 0, gone = how == 1 ? IN_SEGMENT : 0;
+		uint64_t records = RECORDS + old + 1;
+
+		EQUAL(record_all(0, 0, RECORDS) ?: rig_close(), 0);
+		EQUAL(record_all(CHARIO_STREAM_APPEND, RECORDS, records) ?: rig_stop(false), 0);
+		EQUAL(rig_survey(), 0);
+		EQUAL(rig.recording.durable_records, RECORDS);
+		rig_close_reader();
+		if (old)
+			EQUAL(set_end((struct store_end){ RECORDS, RECORDS, 5000, 4, 1 }), 0);
+		if (gone)
+			wipe(3, 2);
+		go_on(old ? 6 : 5, 0, records - gone, RECORDS + old + FIT);
+		rig_begin_again();
+	}
 }
 
 TEST(test_behind_an_end_without_any, "nor where nothing can be read")
@@ -121,25 +155,42 @@ TEST(test_behind_an_end_without_any, "nor where nothing can be read")
 	EQUAL(rig_close(), 0);
 }
 
-/* A second batch begins with a record, of the newest segment, that cannot be read. */
-static void go_on_behind_a_cut(uint64_t second, uint64_t records, uint64_t block, uint64_t next)
-{
-	EQUAL(record_all(0, 0, second), 0);
-	EQUAL(rig_wait(), 0);
-	EQUAL(rig_record(second, records, RECORD_BYTES), 0);
-	EQUAL(rig_stop(false), 0);
-	go_on(3, block, records, next);
-	rig_begin_again();
-}
+/**
+ * struct cut - a recording that was cut off
+ * @second: record with which a second batch begins
+ * @records: number of records
+ * @block: block of segment 3 that cannot be read
+ * @torn: number of records that are torn before that
+ * @is_closed: true if it was closed and continued, and the last batch before that is lost
+ * @next: number with which another program goes on
+ */
+static const struct cut {
+	uint64_t second, records, block, torn;
+	bool is_closed;
+	uint64_t next;
+} cuts[] = {
+	{ BEGUN, RECORDS, 0, 0, false, BEGUN + FIT },
+	{ BEGUN, RECORDS, 0, 1, false, BEGUN + FIT },
+	{ BEGUN, RECORDS, 1, 0, false, RECORDS },
+	{ BEGUN + 2, BEGUN + 4, 1, 0, false, BEGUN + 2 + FIT },
+	{ BEGUN + 2, BEGUN + 4, 1, 0, true, BEGUN + 4 },
+};
 
-/* Where nobody knows the numbers, as many are left out as fit: header and 8 bytes each. */
 TEST(test_behind_a_cut, "nor over what was cut off, and gives no number twice")
 {
-	const uint64_t fit = RIG_SEGMENT / 56, begun = RECORDS - IN_SEGMENT;
-
-	go_on_behind_a_cut(begun, RECORDS, 0, begun + fit);
-	go_on_behind_a_cut(begun, RECORDS, 1, RECORDS);
-	go_on_behind_a_cut(begun + 2, begun + 4, 1, begun + 2 + fit);
+	for (const struct cut *cut = cuts; cut < cuts + sizeof(cuts) / sizeof(cuts[0]); cut++) {
+		EQUAL(record_all(0, 0, cut->second), 0);
+		EQUAL(rig_wait(), 0);
+		EQUAL(rig_record(cut->second, cut->records, RECORD_BYTES), 0);
+		EQUAL(rig_stop(cut->is_closed), 0);
+		if (cut->is_closed) {
+			EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0) ?: rig_stop(false), 0);
+			wipe(4, 1);
+		}
+		memset(rig_place(3 * RIG_SEGMENT) - 600 * cut->torn, 0, 600 * cut->torn);
+		go_on(3, cut->block, cut->records - cut->torn, cut->next);
+		rig_begin_again();
+	}
 }
 
 /* Fill the area, without a word that this is the end. */
@@ -169,11 +220,21 @@ TEST(test_last_place, "nor over the last place of an area")
 /* The other places behind the head are free, or hold what is older. */
 static void pass_unreadable(unsigned int flags)
 {
+	uint64_t writes[3];
+
 	EQUAL(RIG_OPEN(.flags = flags, .durability = CHARIO_DURABILITY_FUA), 0);
 	EQUAL(rig_record(0, 2 * IN_SEGMENT, RECORD_BYTES), 0);
 	EQUAL(rig_stop(false), 0);
-	rig_spoil(2 * RIG_SEGMENT, 20 * RIG_SEGMENT);
-	EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_APPEND, .durability = CHARIO_DURABILITY_FUA), 0);
+	/* The table is told of those that are passed, once. */
+	for (unsigned int i = 0; i < 3; i++) {
+		writes[i] = rig.disk->nr_writes;
+		EQUAL(RIG_OPEN(.flags = CHARIO_STREAM_APPEND, .durability = CHARIO_DURABILITY_FUA),
+		      0);
+		writes[i] = rig.disk->nr_writes - writes[i];
+		EQUAL(i < 2 ? rig_cut() : 0, 0);
+		rig_spoil(2 * RIG_SEGMENT, 20 * RIG_SEGMENT);
+	}
+	CHECK(!flags || (writes[1] > writes[0] && writes[1] > writes[2]));
 	log_disk_record(rig.disk);
 	EQUAL(rig_record(0, IN_SEGMENT, RECORD_BYTES), 0);
 	EQUAL(rig_wait(), 0);
@@ -302,22 +363,41 @@ TEST(test_times, "times are found beside those that could not be read")
 /* The table may say anything of the end. */
 TEST(test_end_that_cannot_be, "an end that cannot be is not believed")
 {
-	const struct store_end good = { RECORDS + 5, RECORDS + 5, 5000, 5, 1 };
-	struct chario_area *area;
+	for (size_t i = 0; i < 8; i++) {
+		struct store_end end = { RECORDS + 5, RECORDS + 5, 5000, 5, 1 };
 
-	EQUAL(record_all(0, 0, RECORDS) ?: rig_close(), 0);
-	for (size_t i = 0; i < 4; i++) {
-		struct store_end end = good;
-
-		((uint64_t *)&end)[i] = CHARIO_DISK_COUNT_MAX;
-		EQUAL(chario_area_open(rig.store, LAB_AREA, O_RDWR, &area), 0);
-		EQUAL(chario_area_end_stream(area, &end), 0);
-		chario_area_close(area);
+		((uint64_t *)&end)[i / 2] = CHARIO_DISK_COUNT_MAX;
+		EQUAL(record_all(i % 2 ? CHARIO_STREAM_RING : 0, 0, RECORDS) ?: rig_close(), 0);
+		EQUAL(set_end(end), 0);
 		EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0), 0);
 		EQUAL(rig_look(), 0);
 		EQUAL(rig.status.records, RECORDS);
+		CHECK(rig.status.segments < 10);
 		EQUAL(rig_close(), 0);
 	}
+}
+
+/* Any place behind the newest may have been written, and each is as far behind another. */
+TEST(test_ring, "a ring of which one segment can be read has an end")
+{
+	const unsigned int flags = CHARIO_STREAM_RING | CHARIO_STREAM_NO_CRC;
+
+	EQUAL(record_all(flags, 0, 2 * RIG_SLOTS * IN_SEGMENT), 0);
+	EQUAL(rig_stop(false), 0);
+	rig_spoil(0, (RIG_SLOTS - 1) * RIG_SEGMENT);
+	rig.disk->most_reads = rig.disk->nr_reads + 2000;
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_next(), -EAGAIN);
+	rig.disk->most_reads = 0;
+}
+
+/* Nor is one that the last batch knows to be too early. */
+TEST(test_early_end, "an end before that of the last batch does not count")
+{
+	EQUAL(record_all(0, 0, 4) ?: chario_stream_lose(rig.stream, 3, 0) ?: rig_close(), 0);
+	EQUAL(set_end((struct store_end){ 4, 4, 5000, 5, 1 }) ?: rig_open_reader(), 0);
+	CHECK(rig_are_next(0, 4) && rig_next() == -ENODATA);
+	EQUAL(rig.record.missing, 3);
 }
 
 /* There is no room for the word that it has ended. */

@@ -37,8 +37,7 @@ static bool is_all_told(const struct chario_area_stream *entry, const struct cha
 {
 	const struct store_end *end = &entry->end;
 
-	return is_sane(end) && !entry->continued && end->segment >= head->last.segment &&
-	       end->sequence >= head->next_sequence;
+	return is_sane(end) && !entry->continued && end->segment >= head->last.segment;
 }
 
 /*
@@ -58,7 +57,7 @@ static int skip_damage(struct chario_stream *stream, const struct chario_area_st
 	int err;
 
 	if (head->damaged) {
-		head->next_sequence = MAX(head->next_sequence, head->last.next_sequence);
+		head->next_sequence = head->last.next_sequence;
 		head->records = head->last.records + head->last.nr_records;
 	}
 	/* A program that was killed may have skipped these, and begun to write the next one. */
@@ -108,19 +107,14 @@ static int find_head(struct chario_stream *stream, const struct chario_area_stre
 	return chario_tape_head(&stream->tape, true, head);
 }
 
-/* Returns whether all that was found is known to be durable. */
-static bool is_durable(const struct chario_stream *stream, const struct chario_head *head)
-{
-	return !stream->cached || stream->after_end || head->records <= head->last.durable_records;
-}
-
 /*
  * Make all durable that is before the new part.  A flush alone is enough for what a program that
  * was killed has left in the cache, but not for what a failed flush has.
  */
 static int make_durable(struct chario_stream *stream, const struct chario_head *head)
 {
-	int err = is_durable(stream, head) ? 0 : chario_stream_write_again(stream, &head->last);
+	bool is_durable = !stream->cached || stream->after_end;
+	int err = is_durable ? 0 : chario_stream_write_again(stream, &head->last);
 
 	return err ? err : chario_area_sync(stream->area);
 }

@@ -84,10 +84,7 @@ void chario_stream_check_clock(struct chario_stream *stream, uint64_t monotonic_
  */
 static bool is_near(const struct chario_stream_clock *clock, uint64_t time_ns)
 {
-	uint64_t now_ns = clock->time_ns;
-	uint64_t ns = now_ns > time_ns ? now_ns - time_ns : time_ns - now_ns;
-
-	return ns < NEAR_NS;
+	return clock->time_ns - time_ns + NEAR_NS < 2 * NEAR_NS;
 }
 
 /*

@@ -212,18 +212,6 @@ static uint64_t find_first_segment(const struct chario_losses *losses,
 }
 
 /*
- * Returns the number of records of the last batch of a part that the next part found, and made
- * durable.
- */
-static uint64_t count_found(const struct chario_disk_batch *last,
-			    const struct chario_disk_batch *batch)
-{
-	if (batch->serial != last->serial + 1 || batch->records < last->records)
-		return 0;
-	return MIN(batch->records - last->records, last->nr_records);
-}
-
-/*
  * Returns whether the part of a batch was closed when the next one began.  The mark of the end
  * is written before all is durable, so the next part tells, unless its program or that of the
  * last one is of the first release.
@@ -254,8 +242,8 @@ static void end_part(struct chario_losses *losses, const struct chario_disk_batc
 	struct chario_gaps *gaps = &losses->gaps;
 	bool closed = is_closed(last, batch);
 
-	if (is_interrupted(last, batch) && batch->segment > kept)
-		gaps->torn_end = MAX(gaps->torn_end, batch->segment - kept);
+	if (is_interrupted(last, batch))
+		gaps->torn_end = MAX(gaps->torn_end, chario_saturating_sub(batch->segment, kept));
 	if (closed)
 		losses->closed = *last;
 	chario_gaps_end_part(gaps, closed);
@@ -309,30 +297,32 @@ static void drop_repeated(const struct chario_losses_batch *batch, uint64_t next
 	uint64_t reached = batch->given ? batch->reached : first;
 	uint64_t kept = chario_saturating_sub(next_sequence, reached);
 	uint64_t repeated = chario_saturating_sub(tail->numbers, kept);
+	uint64_t undurable = MIN(tail->undurable, repeated);
 
 	if (next_sequence <= batch->header.sequence)
 		*middle = (struct chario_gap){ 0 };
 	tail->numbers -= repeated;
-	tail->undurable = chario_saturating_sub(tail->undurable, repeated);
-	tail->to -= MIN(tail->to - tail->from, repeated);
+	tail->undurable -= undurable;
+	tail->to -= undurable;
 }
 
 /*
- * Judge the gaps at the end of a part, of whose last batch the next part counts the whole records.
- * That may count a record that began earlier, whether its beginning was there or not.  If the
- * first batch of the next part is missing, too, these records and those in the tail may belong to
- * either.
+ * Judge the gaps at the end of a part, of whose last batch the next part counts the whole records,
+ * and has made them durable.  That may count a record that began earlier, whether its beginning was
+ * there or not.  If the first batch of the next part is missing, too, these records and those in the
+ * tail may belong to either.
  */
 static void judge_end(const struct chario_losses_batch *last, const struct chario_disk_batch *batch,
 		      struct chario_gap gaps[NR_GAPS], struct chario_gap *behind)
 {
 	struct chario_gap *middle = &gaps[GAP_MIDDLE], *tail = &gaps[GAP_TAIL];
-	uint64_t found = last->header.records + count_found(&last->header, batch);
+	bool is_next = batch->serial == last->header.serial + 1;
+	uint64_t found = is_next ? batch->records : 0;
 
 	chario_gap_settle(&gaps[GAP_INNER], found);
 	chario_gap_settle(tail, found);
 	drop_repeated(last, batch->sequence, gaps);
-	if (batch->serial == last->header.serial + 1)
+	if (is_next)
 		return;
 	tail->numbers += middle->numbers;
 	behind->numbers += tail->numbers;
@@ -465,8 +455,7 @@ uint64_t chario_losses_count_durable_behind(const struct chario_losses *losses)
 void chario_losses_pass_durable(struct chario_losses *losses, uint64_t numbers)
 {
 	losses->lost.behind += numbers - chario_losses_count_durable_behind(losses);
-	losses->reached_records =
-		MAX(losses->reached_records, losses->batch.header.durable_records);
+	losses->reached_records = losses->batch.header.durable_records;
 }
 
 /*

@@ -64,7 +64,7 @@ static uint32_t choose_window(const struct chario_stream *stream, uint64_t slots
 	if (stream->cached && stream->status.durability == CHARIO_DURABILITY_FLUSH)
 		window += 2 * (options->flush_bytes / options->segment_bytes + 1);
 	else if (stream->cached && stream->status.durability == CHARIO_DURABILITY_NONE)
-		window = WINDOW_MAX;
+		window = slots;
 	window = MIN(window, WINDOW_MAX);
 	if (ring && window > slots / RING_PART)
 		window = slots < RING_PART ? 1 : slots / RING_PART;

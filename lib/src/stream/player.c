@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <sys/param.h>
 
+#include "stream/count.h"
 #include "stream/reader-inner.h"
 #include "system/sys.h"
 
@@ -144,14 +145,14 @@ static int64_t compare_offsets(const struct moment *from, const struct moment *t
 /*
  * Returns whether two parts have most likely been recorded without a restart of the machine
  * between them: CLOCK_BOOTTIME has gone on, and by the clock of both the machine has started
- * before the first record.  The recording itself does not tell.
+ * before the first record.  The recording itself does not tell.  A time that goes back wraps.
  */
 static bool is_one_boot(const struct moment *from, const struct moment *to)
 {
 	uint64_t from_ns = from->clock.boottime_ns, to_ns = to->clock.boottime_ns;
 
-	return from->clock.is_steady && to->clock.is_steady && to_ns >= from_ns &&
-	       to_ns - from_ns <= AHEAD_NS && compare_offsets(from, to) < (int64_t)from_ns;
+	return from->clock.is_steady && to->clock.is_steady && to_ns - from_ns <= AHEAD_NS &&
+	       compare_offsets(from, to) < (int64_t)from_ns;
 }
 
 /* Returns whether two times that are not of the system's clock can be of one clock. */
@@ -197,8 +198,8 @@ static void find_due(struct loop *loop, struct moment *to)
 		from_ns = pace == PACE_STEADY ? loop->base.clock.boottime_ns : loop->base.time_ns;
 		to_ns = pace == PACE_STEADY ? to->clock.boottime_ns : to->time_ns;
 	}
-	to->at_ns = loop->base.at_ns + (to_ns > from_ns ? MIN(to_ns - from_ns, LONGEST_NS) : 0);
-	to->at_ns = MIN(to->at_ns, LONGEST_NS);
+	to->at_ns = loop->base.at_ns +
+		    MIN(chario_saturating_sub(to_ns, from_ns), LONGEST_NS - loop->base.at_ns);
 }
 
 /* Wait until the time between the first record and this one has passed. */

@@ -197,8 +197,6 @@ static bool may_come(const struct chario_reader *reader, const struct chario_dis
 	const struct chario_disk_batch *last = &reader->last;
 	uint64_t missing = chario_saturating_sub(batch->segment, 1);
 
-	if (!reader->fresh)
-		missing = MAX(missing, last->segment);
 	if (batch->segment <= reader->tape.told || newest->segment >= missing + reader->tape.window)
 		return false;
 	return reader->fresh ? batch->segment :
@@ -222,8 +220,6 @@ static int search(struct chario_reader *reader, bool live, struct chario_disk_ba
 		chario_reader_note_newest(reader, newest.segment);
 	if (newest.segment >= tape->slots && next <= newest.segment - tape->slots)
 		return chario_tape_oldest(tape, newest.segment, batch);
-	if (newest.segment < next)
-		return 0;
 	if (reader->fresh)
 		expect_first(reader);
 	ret = chario_tape_first(tape, next, newest.segment, batch);

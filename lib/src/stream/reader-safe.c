@@ -43,11 +43,10 @@ static int is_last_lap(struct chario_reader *reader, const struct chario_disk_ba
 /* Records without a checksum that are left out are not damaged, even if the recording was closed. */
 static int trust(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
-	struct chario_gaps *gaps = &reader->losses.gaps;
 	int ret = is_last_lap(reader, batch);
 
 	if (!ret)
-		gaps->torn_end = MAX(gaps->torn_end, batch->segment + 1);
+		reader->losses.gaps.torn_end = batch->segment + 1;
 	return ret;
 }
 

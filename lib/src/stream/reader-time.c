@@ -63,19 +63,18 @@ static bool may_go_to(const struct chario_tape *tape, const struct leap *leap,
 static int leap_by_halves(struct chario_tape *tape, const struct leap *leap, uint64_t newest,
 			  struct chario_disk_batch *batch)
 {
-	uint64_t end = newest + 1;
 	struct chario_disk_batch found;
 
-	while (end - batch->segment > 1) {
-		uint64_t middle = batch->segment + (end - batch->segment) / 2;
-		int ret = chario_tape_first(tape, middle, end - 1, &found);
+	while (batch->segment < newest) {
+		uint64_t middle = newest - (newest - batch->segment) / 2;
+		int ret = chario_tape_first(tape, middle, newest, &found);
 
 		if (ret < 0)
 			return ret;
 		if (ret && may_go_to(tape, leap, &found))
 			*batch = found;
 		else
-			end = middle;
+			newest = middle - 1;
 	}
 	return 0;
 }
@@ -122,8 +121,6 @@ static int find_leap(struct chario_tape *tape, const struct leap *leap, uint64_t
 			return ret;
 		newest = found.segment;
 	}
-	if (newest <= batch->segment)
-		return 0;
 	if (leap->has_times)
 		return leap_by_halves(tape, leap, newest, batch);
 	return leap_one_by_one(tape, leap, newest, batch);

@@ -111,8 +111,7 @@ bool chario_head_is_closed(const struct chario_head *head, const struct chario_a
 {
 	const struct store_end *end = &entry->end;
 
-	if (end->time_ns && end->sequence >= head->next_sequence &&
-	    end->segment >= head->last.segment)
+	if (end->time_ns && end->segment >= head->last.segment)
 		return true;
 	return head->ended && !(head->last.flags & CHARIO_DISK_BATCH_TIMES);
 }
