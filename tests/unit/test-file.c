@@ -12,7 +12,6 @@
 
 #include "file-rig.h"
 #include "system/sys.h"
-#include "tap.h"
 
 TEST(test_names, "a file opens by its path and by its name")
 {

@@ -20,7 +20,6 @@
 #include "kinds.h"
 #include "scratch.h"
 #include "slow.h"
-#include "tap.h"
 
 #define BLOCK ((size_t)4096)
 #define DEPTH 32U

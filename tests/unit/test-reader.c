@@ -4,7 +4,6 @@
  * comes round, behind damage, and after the end of the program that recorded.
  */
 #include <signal.h>
-#include <sys/wait.h>
 
 #include "tap.h"
 #include "tape-rig.h"

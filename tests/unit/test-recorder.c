@@ -3,11 +3,9 @@
  * Recorders: what a pipe or a socket gives becomes a recording on a disk in memory.
  */
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 
 #include "recorder-rig.h"
-#include "tap.h"
 
 TEST(test_bytes, "a stream of bytes is cut into records")
 {
