@@ -8,7 +8,6 @@
 #include <chario/reader.h>
 #include <dirent.h>
 #include <liburing.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>

@@ -7,11 +7,9 @@
 #include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 
 #include "recorder-rig.h"
 #include "stream/source.h"
