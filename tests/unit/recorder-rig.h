@@ -7,7 +7,6 @@
 
 #include <chario/recorder.h>
 
-#include "tap.h"
 #include "tape-rig.h"
 
 #define RECORD  1000U

@@ -8,10 +8,7 @@
 
 #include <pthread.h>
 
-#include <chario/area.h>
-
 #include "store-rig.h"
-#include "tap.h"
 
 #define THREADS 7
 #define ROUNDS  40

@@ -6,9 +6,7 @@
 #ifndef CHARIO_STORE_WRECK_H
 #define CHARIO_STORE_WRECK_H
 
-#include "store/inner.h"
 #include "store-rig.h"
-#include "tap.h"
 
 #define WRECK_BYTES  (1U << 20)
 #define WRECK_AREAS  25
@@ -96,7 +94,6 @@ static inline void set_alarm(void)
 		alarm(left);
 }
 
-/* Before and after each test. */
 static inline void wreck_begin(void)
 {
 	const char *seed = getenv("SEED");
@@ -140,12 +137,13 @@ static inline uint64_t wreck_below(uint64_t limit)
 	return log_below(&wreck.random, limit);
 }
 
-/* Where a block of metadata is, and where its other copy is. */
+/* Where a block of metadata is. */
 static inline uint64_t wreck_offset(size_t i)
 {
 	return i < WRECK_BLOCKS + 2 ? i * BLOCK : SECOND_OFFSET + (i - WRECK_BLOCKS - 2) * BLOCK;
 }
 
+/* Where its other copy is. */
 static inline uint64_t wreck_other_copy(uint64_t offset)
 {
 	if (!offset)

@@ -11,7 +11,6 @@
 
 #include "device/ops.h"
 #include "own-store.h"
-#include "tap.h"
 
 #define BLOCK   4096U
 #define PIECE   (64U << 10)

@@ -11,7 +11,6 @@
 
 #include "device/ops.h"
 #include "store-file.h"
-#include "tap.h"
 
 #define FILE_BYTES (1 << 20)
 #define AREA_BYTES 8192

@@ -5,7 +5,6 @@
  */
 #include <sys/stat.h>
 
-#include <chario/buffer.h>
 #include <chario/health.h>
 #include <chario/pin.h>
 #include <chario/plan.h>

@@ -4,7 +4,6 @@
  * comes round, behind damage, and after the end of the program that recorded.
  */
 
-#include "tap.h"
 #include "tape-rig.h"
 
 #define SEGMENT RIG_SEGMENT

@@ -506,7 +506,7 @@ for number in 4 5 6 7 8; do
 	prlimit --nofile=$number "$chario" record new --size 4M --from said >/dev/null 2>&1 && "$chario" rm new
 	gives 1 stat new
 done
-mkfifo unread && exec 4<>unread 5>unread 4<&-
+mkfifo unread && exec 4<>unread && exec 5>unread 4<&-
 "$chario" record new --size 4k --from source 2>&5
 exec 5>&-
 "$chario" put - new --bytes 5 <&- 2>said && note "a closed input is put"
