@@ -158,6 +158,7 @@ struct chario_disk *chario_disk_create(const struct chario_backend *be,
 	INIT_LIST_HEAD(&disk->buffers);
 	sema_init(&disk->entry_turn, 1);
 	mutex_init(&disk->node_lock);
+	spin_lock_init(&disk->files_lock);
 	INIT_LIST_HEAD(&disk->nodes);
 	INIT_LIST_HEAD(&disk->claims);
 	INIT_DELAYED_WORK(&disk->claims_work, face->follow_claims);

@@ -36,7 +36,9 @@ int chario_node_add(struct chario_node *node, const struct file_operations *fops
  */
 void chario_node_remove(struct chario_node *node)
 {
+	spin_lock(&node->disk->files_lock);
 	node->leaves = true;
+	spin_unlock(&node->disk->files_lock);
 	list_del(&node->entry);
 	cdev_device_del(&node->cdev, node->dev);
 }

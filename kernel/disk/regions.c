@@ -149,16 +149,29 @@ static bool is_valid(const struct chario_disk *disk, const struct chario_region 
 	return true;
 }
 
-/* Is a region open that a table lacks? */
-static bool is_held_up(const struct chario_disk *disk, const struct chario_region *table,
-		       u32 count)
+static bool is_to_leave(const struct chario_node *node, const struct chario_region *table,
+			u32 count)
 {
-	const struct chario_node *node;
+	return node->number && !has(table, count, node);
+}
 
+/*
+ * Let nobody open the regions that a table lacks.  Returns false, and changes nothing, if one of
+ * them is open.  Under disk->node_lock.
+ */
+static bool shut(struct chario_disk *disk, const struct chario_region *table, u32 count)
+{
+	struct chario_node *node;
+	bool is_open = false;
+
+	spin_lock(&disk->files_lock);
 	list_for_each_entry(node, &disk->nodes, entry)
-		if (node->number && node->files && !has(table, count, node))
-			return true;
-	return false;
+		is_open |= node->files && is_to_leave(node, table, count);
+	list_for_each_entry(node, &disk->nodes, entry)
+		if (!is_open && is_to_leave(node, table, count))
+			node->leaves = true;
+	spin_unlock(&disk->files_lock);
+	return !is_open;
 }
 
 static const struct chario_node *find(const struct chario_disk *disk, u32 number)
@@ -179,7 +192,7 @@ static int replace(struct chario_disk *disk, const struct chario_region *table, 
 	u32 i;
 
 	list_for_each_entry_safe(node, next, &disk->nodes, entry)
-		if (node->number && !has(table, count, node))
+		if (is_to_leave(node, table, count))
 			take_away(node);
 	for (i = 0; i < count && !ret; i++)
 		if (!find(disk, table[i].number))
@@ -206,7 +219,7 @@ int chario_regions_set(struct chario_disk *disk, const struct chario_region *tab
 	mutex_lock(&disk->node_lock);
 	if (disk->node.leaves)
 		ret = -ENODEV;
-	else if (is_held_up(disk, table, count))
+	else if (!shut(disk, table, count))
 		ret = -EBUSY;
 	else
 		ret = replace(disk, table, count);

@@ -32,27 +32,49 @@ static int claim(struct chario_node *node, const bool *given_up)
 	return has_rival(node) ? -EBUSY : chario_claim_take(node, given_up);
 }
 
-/* Count a file.  Under disk->node_lock. */
-static int count_file(struct chario_node *node, bool writes, const bool *given_up)
+/* Count a file.  A file that reads waits for no claim, neither here nor at its end. */
+static int count_file(struct chario_node *node)
 {
-	int ret = node->leaves ? -ENXIO : 0;
+	int ret;
 
-	if (!ret && writes)
-		ret = claim(node, given_up);
-	if (ret)
-		return ret;
-	get_device(node->dev);
-	node->files++;
-	node->writers += writes;
-	return 0;
+	spin_lock(&node->disk->files_lock);
+	ret = node->leaves ? -ENXIO : 0;
+	if (!ret)
+		node->files++;
+	spin_unlock(&node->disk->files_lock);
+	if (!ret)
+		get_device(node->dev);
+	return ret;
 }
 
-/* Undo count_file() but for the reference.  Under disk->node_lock. */
-static void uncount_file(struct chario_node *node, bool writes)
+static void uncount_file(struct chario_node *node)
 {
+	spin_lock(&node->disk->files_lock);
 	node->files--;
-	node->writers -= writes;
-	if (writes && !node->writers)
+	spin_unlock(&node->disk->files_lock);
+	put_device(node->dev);
+}
+
+/* Count a file that may write.  Under disk->node_lock. */
+static int count_writer(struct chario_node *node, const bool *given_up)
+{
+	int ret = count_file(node);
+
+	if (ret)
+		return ret;
+	ret = claim(node, given_up);
+	if (ret)
+		uncount_file(node);
+	else
+		node->writers++;
+	return ret;
+}
+
+/* Undo count_writer() but for count_file().  Under disk->node_lock. */
+static void uncount_writer(struct chario_node *node)
+{
+	node->writers--;
+	if (!node->writers)
 		chario_claim_drop(node);
 }
 
@@ -64,7 +86,7 @@ static void uncount_file(struct chario_node *node, bool writes)
  * @parted: 1 as soon as the caller has left, or the result is his: the second of caller and
  *	worker frees the entry
  * @done: the worker has the result, and has done with the entry
- * @result: result of count_file()
+ * @result: result of count_writer()
  */
 struct entry {
 	struct work_struct work;
@@ -83,11 +105,11 @@ static void run_entry(struct work_struct *work)
 	bool caller_left;
 
 	mutex_lock(&disk->node_lock);
-	entry->result = count_file(node, true, &entry->given_up);
+	entry->result = count_writer(node, &entry->given_up);
 	caller_left = xchg(&entry->parted, 1);
 	if (caller_left && !entry->result) {
-		uncount_file(node, true);
-		put_device(node->dev);
+		uncount_writer(node);
+		uncount_file(node);
 	}
 	mutex_unlock(&disk->node_lock);
 	up(&disk->entry_turn);
@@ -151,14 +173,17 @@ static int enter_by_worker(struct chario_node *node)
 int chario_node_enter(struct chario_node *node, bool writes)
 {
 	struct chario_disk *disk = node->disk;
-	int ret = mutex_lock_killable(&disk->node_lock);
 	bool by_worker;
+	int ret;
 
+	if (!writes)
+		return count_file(node);
+	ret = mutex_lock_killable(&disk->node_lock);
 	if (ret)
 		return ret;
-	by_worker = writes && !node->writers && READ_ONCE(disk->block);
+	by_worker = !node->writers && READ_ONCE(disk->block);
 	if (!by_worker)
-		ret = count_file(node, writes, NULL);
+		ret = count_writer(node, NULL);
 	mutex_unlock(&disk->node_lock);
 	return by_worker ? enter_by_worker(node) : ret;
 }
@@ -174,8 +199,10 @@ void chario_node_leave(struct chario_node *node, bool writes)
 {
 	struct chario_disk *disk = node->disk;
 
-	mutex_lock(&disk->node_lock);
-	uncount_file(node, writes);
-	mutex_unlock(&disk->node_lock);
-	put_device(node->dev);
+	if (writes) {
+		mutex_lock(&disk->node_lock);
+		uncount_writer(node);
+		mutex_unlock(&disk->node_lock);
+	}
+	uncount_file(node);
 }

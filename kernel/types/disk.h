@@ -127,6 +127,8 @@ struct chario_limits {
  * @dev: device in class chario
  * @node: node of the whole disk
  * @node_lock: lock that protects @nodes, what they count and claim, and @claims
+ * @files_lock: lock that protects the number of files of @nodes, and whether these leave; inside
+ *	@node_lock
  * @entry_turn: taken by who opens a node whose claim a worker takes, and given back by the
  *	worker, see front/node.c; outside @node_lock
  * @nodes: all nodes of the disk
@@ -201,6 +203,7 @@ struct chario_disk {
 	struct chario_node node;
 	struct semaphore entry_turn;
 	struct mutex node_lock; /* nodes, claims */
+	spinlock_t files_lock;  /* files and leaves of the nodes */
 	struct list_head nodes;
 	int index;
 	const struct chario_backend *backend;

@@ -24,10 +24,10 @@ struct device;
  * @bytes: length of the part in bytes
  * @number: number of the region, 0 for the whole disk
  * @entry: entry in the list of the nodes of @disk
- * @files: number of open files; under disk->node_lock, like all members below
- * @writers: number of them that may write
- * @leaves: true if the node is being taken away, and not to be opened
- * @claim: claim of @writers, or NULL
+ * @files: number of open files; under disk->files_lock
+ * @leaves: true if the node is being taken away, and not to be opened; under disk->files_lock
+ * @writers: number of files that may write; under disk->node_lock
+ * @claim: claim of @writers, or NULL; under disk->node_lock
  */
 struct chario_node {
 	struct cdev cdev;
@@ -38,8 +38,8 @@ struct chario_node {
 	u32 number;
 	struct list_head entry;
 	unsigned int files;
-	unsigned int writers;
 	bool leaves;
+	unsigned int writers;
 	struct chario_claim *claim;
 };
 

@@ -503,11 +503,13 @@ sys.exit(subprocess.run(sys.argv[1:], stdin=socket.socket(socket.AF_$family)).re
 done
 gives 1 record new --size 4M --from /proc/self/mem :: 'cannot read "/proc/self/mem"' 'the source failed'
 for number in 4 5 6 7 8; do
-	prlimit --nofile=$number "$chario" record new --size 4M --from said >/dev/null 2>&1 && "$chario" rm new
+	prlimit --nofile=$number "$chario" record new --size 4M --from other >/dev/null 2>&1 && "$chario" rm new
 	gives 1 stat new
 done
-mkfifo unread && exec 4<>unread && exec 5>unread 4<&-
-"$chario" record new --size 4k --from source 2>&5
+mkfifo unread
+exec 4<>unread
+exec 5>unread 4<&-
+"$chario" record new --size 4k --from expected 2>&5
 exec 5>&-
 "$chario" put - new --bytes 5 <&- 2>said && note "a closed input is put"
 gives 1 stat --store store new

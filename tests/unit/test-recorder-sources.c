@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "recorder-rig.h"
@@ -255,9 +256,12 @@ static int next_descriptor(void)
 	return fd;
 }
 
-/* The recorder closes descriptors that come with a datagram. */
+/* No descriptor is taken: close(2) of a file may last, and gives up the locks of this process on it. */
 TEST(test_descriptors, "descriptors that come with a datagram")
 {
+	struct flock lock = { .l_type = F_WRLCK };
+	int mine = memfd_create("mine", MFD_CLOEXEC), theirs;
+	char path[32];
 	int sent[3];
 	union {
 		char bytes[CMSG_SPACE(sizeof(sent))];
@@ -273,13 +277,20 @@ TEST(test_descriptors, "descriptors that come with a datagram")
 	int next;
 
 	EQUAL(make_sockets(SOCK_DGRAM), 0);
-	sent[0] = sent[1] = sent[2] = ends[1];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", mine);
+	theirs = open(path, O_RDWR | O_CLOEXEC);
+	EQUAL(fcntl(mine, F_SETLK, &lock), 0);
+	sent[0] = sent[1] = sent[2] = theirs;
 	memcpy(CMSG_DATA(&control.header), sent, sizeof(sent));
 	EQUAL(sendmsg(ends[1], &message, 0), 1);
 	recorder.limit_bytes = 1;
 	next = next_descriptor();
 	EQUAL(run(), 0);
 	EQUAL(next_descriptor(), next);
+	EQUAL(fcntl(theirs, F_OFD_GETLK, &lock), 0);
+	EQUAL(lock.l_type, F_WRLCK);
+	close(mine);
+	close(theirs);
 }
 
 static int stop_at_durable(const struct chario_recorder *now, void *data)
@@ -511,6 +522,28 @@ TEST(test_error_queue, "errors without data end with the drain")
 		EQUAL(run(), i < 2 ? STOPPED : 0);
 	}
 	CHECK(rig_holds(0, 4));
+}
+
+/* Linux reports it with the next receive, or with a poll. */
+TEST(test_refused, "what a source has sent, and nobody takes, ends no recording")
+{
+	struct sockaddr_in name;
+	socklen_t length = sizeof(name);
+
+	EQUAL(make_udp(), 0);
+	EQUAL(getsockname(ends[1], (struct sockaddr *)&name, &length), 0);
+	EQUAL(connect(ends[0], (const struct sockaddr *)&name, length), 0);
+	EQUAL(give(0, 1), 0);
+	EQUAL(close(ends[1]), 0);
+	EQUAL(send(ends[0], "x", 1, 0), 1);
+	recorder.limit_bytes = RECORD;
+	EQUAL(run(), 0);
+	EQUAL(send(ends[0], "x", 1, 0), 1);
+	recorder.limit_bytes = 0;
+	recorder.progress = stop_or_give_up;
+	recorder.data = &recorder;
+	EQUAL(run(), STOPPED);
+	ends[1] = -1;
 }
 
 /* Memory whose faults nobody has asked for has nothing to read. */

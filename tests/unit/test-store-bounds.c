@@ -191,6 +191,11 @@ TEST(test_entries, "an entry that no program writes is at fault")
 	CHECK(chario_entry_fault(&header, &entry));
 	entry.fields.offset = 7 * BLOCK;
 	CHECK(!chario_entry_fault(&header, &entry));
+	entry.fields.flags |= STORE_ENTRY_MOVING;
+	entry.fields.move_offset = 6 * BLOCK;
+	CHECK(chario_entry_fault(&header, &entry));
+	entry.fields.offset = 5 * BLOCK;
+	CHECK(!chario_entry_fault(&header, &entry));
 	SAME_TEXT(chario_damage_name(CHARIO_DAMAGE_NEWER), "newer");
 	CHECK(!chario_damage_name(CHARIO_DAMAGE_NEWER + 1));
 	CHECK(!chario_damage_name(UINT32_MAX));
@@ -340,13 +345,9 @@ TEST(test_many_changes, "more changes than a note keeps are taken up")
 	EQUAL(rig_open(disk, O_RDWR, &other), 0);
 	EQUAL(rig_count_areas(store), STORE_ENTRIES + 1);
 	EQUAL(chario_store_rename(other, IN_SECOND, "renamed"), 0);
-	for (int i = 0; i < STORE_CHANGES_KEPT; i++)
-		EQUAL(chario_store_rename(other,
-					  i % 2 ? "b" :
-					  i     ? "a" :
-						  "area-0",
-					  i % 2 ? "a" : "b"),
-		      0);
+	EQUAL(chario_store_rename(other, "area-0", "b"), 0);
+	for (int i = 1; i < STORE_CHANGES_KEPT; i++)
+		EQUAL(chario_store_rename(other, i % 2 ? "b" : "a", i % 2 ? "a" : "b"), 0);
 	EQUAL(rig_info(store, "renamed").bytes, BLOCK);
 	EQUAL(rig_info(store, IN_SECOND).bytes, 0);
 }
@@ -409,10 +410,10 @@ static int see(uint64_t done, uint64_t total, void *data)
 }
 
 /* A long area behind a small hole, on a full disk with a hole behind it; the writes of defrag. */
-static int64_t defrag_with_hole(size_t hole, struct seen *seen)
+static int64_t defrag_with_hole(size_t gap, size_t hole, struct seen *seen)
 {
 	const char *const names[] = { "gap", "long", "hole", "x" };
-	const size_t bytes[] = { BLOCK, 128 * KIB, hole, 16 * KIB };
+	const size_t bytes[] = { gap, 16 * gap, hole, 16 * KIB };
 	struct chario_store_info info;
 	uint64_t before;
 	int err = 0;
@@ -439,17 +440,47 @@ TEST(test_defrag, "an area goes through holes that are long enough")
 	int64_t slow;
 
 	begin(2 * MIB);
-	slow = defrag_with_hole(128 * KIB - BLOCK, &seen);
-	CHECK(slow > 128);
+	slow = defrag_with_hole(BLOCK, 60 * KIB, &seen);
+	CHECK(slow > 64);
 	CHECK(!seen.wrong);
 	EQUAL(seen.total, seen.first_total);
 	EQUAL(seen.done, seen.total);
 	end();
 	/* There and back again. */
 	begin(2 * MIB);
-	CHECK(defrag_with_hole(128 * KIB, &seen) < slow / 2);
+	CHECK(defrag_with_hole(BLOCK, 64 * KIB, &seen) < slow - 32);
 	CHECK(!seen.wrong);
-	EQUAL(seen.done, seen.first_total + 128 * KIB);
+	EQUAL(seen.done, seen.first_total + 64 * KIB);
+	end();
+	/* Long steps are as good. */
+	begin(40 * MIB);
+	CHECK(defrag_with_hole(MIB, 16 * MIB, &seen) > 0);
+	EQUAL(seen.done, seen.first_total);
+}
+
+/* "first" was passed already when it is removed. */
+static int remove_first(uint64_t done, uint64_t total, void *data)
+{
+	chario_store_remove(store, "first");
+	return 0;
+}
+
+TEST(test_passed, "also before one that is open, and does not go where others make space again")
+{
+	const char *const names[] = { "a", "first", "hole", "open", "gap", "long", "b" };
+	struct chario_area *area;
+	uint64_t hole;
+
+	begin(512 * KIB);
+	for (size_t i = 0; i < 7; i++)
+		EQUAL(make(names[i], strchr("hl", *names[i]) ? 64 * KIB : BLOCK), 0);
+	hole = rig_info(store, "hole").offset;
+	EQUAL(chario_store_remove(store, "hole") ?: chario_store_remove(store, "gap"), 0);
+	EQUAL(chario_area_open(store, "open", O_RDONLY, &area), 0);
+	EQUAL(chario_store_defrag(store, remove_first, NULL), 0);
+	chario_area_close(area);
+	EQUAL(rig_info(store, "long").offset, hole);
+	EQUAL(rig_info(store, "b").offset, hole + 64 * KIB + BLOCK);
 }
 
 TEST_MAIN(tap_nothing, end)

@@ -8,6 +8,7 @@
 #include "tap.h"
 
 #define DISK_BYTES  (512U << 10)
+#define NOTE_AT     (STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK)
 /* They are the first entries of their blocks. */
 #define SMALL       "area-0"
 #define LARGE       "area-10"
@@ -83,6 +84,20 @@ TEST(test_writes, "names are exchanged or not, whichever write fails")
 		}
 }
 
+TEST(test_order, "a log has its entries in the order of their slots")
+{
+	const struct store_changes *note;
+
+	begin();
+	note = (void *)(disk->image + NOTE_AT);
+	for (int i = 0; i < 2; i++) {
+		EQUAL(chario_store_exchange(store, SMALL, LARGE), 0);
+		EQUAL(note->log[0].slot, 0);
+		EQUAL(note->log[1].slot, STORE_ENTRIES);
+	}
+	drop_own_store();
+}
+
 /* What has arrived of a note although its write failed would count after a power cut. */
 TEST(test_refused, "a change that was refused is taken back durably")
 {
@@ -91,8 +106,7 @@ TEST(test_refused, "a change that was refused is taken back durably")
 	disk->faults.write.times = 1;
 	disk->faults.reach = LOG_REACH_ALL;
 	EQUAL(chario_store_exchange(store, SMALL, LARGE), -EIO);
-	EQUAL(disk->nr_entries, 1);
-	CHECK(disk->entries[0].durable);
+	CHECK(disk->nr_entries == 1 && disk->entries[0].durable);
 	drop_own_store();
 }
 
@@ -121,7 +135,7 @@ TEST(test_note, "an exchange outlives a note that cannot be read")
 
 	begin_half();
 	EQUAL(rig_open(disk, O_RDONLY, &reader), 0);
-	disk->faults.bad[0] = (struct log_place){ STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK, 1 };
+	disk->faults.bad[0] = (struct log_place){ NOTE_AT, 1 };
 	EQUAL(chario_store_create(store, "new", 4096, 0), -EIO);
 	EQUAL(rig_open(disk, O_RDWR, &other), -EIO);
 	/* This one knows what the note has; one that does not sees what there is. */
@@ -134,10 +148,12 @@ TEST(test_note, "an exchange outlives a note that cannot be read")
 	log_disk_heal(disk);
 	check_both(1);
 	/* A repair gives up what cannot be read, here nothing. */
-	disk->faults.bad[0] = (struct log_place){ STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK, 1 };
+	disk->faults.bad[0] = (struct log_place){ NOTE_AT, 1 };
 	chario_store_close(store);
 	EQUAL(rig_check(disk, 0, NULL), 1);
+	log_disk_record(disk);
 	EQUAL(rig_check(disk, CHARIO_CHECK_REPAIR, NULL), 0);
+	CHECK(disk->nr_entries == 1 && disk->entries[0].durable);
 	EQUAL(rig_open(disk, O_RDWR, &store), 0);
 	drop_own_store();
 }

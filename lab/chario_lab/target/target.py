@@ -116,12 +116,12 @@ class Target(ABC):
 
     def commands(self) -> Commands:
         """What the drive has served until now; flushes, which no drive counts, by the counters of whoever has it."""
-        name = self._place.node.rpartition("/")[2]
+        names = [node.rpartition("/")[2] for node in self._place.nodes]
         if self._holder is Holder.CHARIO:
-            flushes = self.read(f"/sys/class/chario/{name}/counters/flush_commands")
+            flushes = [self.read(f"/sys/class/chario/{name}/counters/flush_commands") for name in names]
         else:
-            flushes = self.read(f"/sys/class/block/{name}/stat").split()[BLOCK_STAT_FLUSHES]
-        return Commands(*self.served(), int(flushes))
+            flushes = [self.read(f"/sys/class/block/{name}/stat").split()[BLOCK_STAT_FLUSHES] for name in names]
+        return Commands(*self.served(), sum(map(int, flushes)))
 
     def give(self, holder: Holder, namespace: int = 0) -> Place:
         """Give the drive to somebody, who uses one of its namespaces; a file system is new.  Where it is found then."""

@@ -104,8 +104,8 @@ static int raise_fence(const struct chario_area *area, bool wait)
 }
 
 /*
- * The area that was locked must still have the name afterwards.  Whoever finds that it has not has
- * kept others for a moment from the area whose slot that is now, so one that is in use is looked
+ * The area that was locked must still have the name afterwards.  A caller who finds that it has not
+ * has kept others for a moment from the area whose slot that is now, so one that is in use is looked
  * at again.
  */
 static int lock_by_name(struct chario_area *area)

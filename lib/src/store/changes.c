@@ -14,7 +14,6 @@
  * that block good before it touches another.  The end of a change need not be durable.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "store/inner.h"
@@ -271,12 +270,15 @@ static int load_changed(struct chario_store *store, uint64_t from, uint64_t to)
 /* Take up what has changed since @seen: -EUCLEAN where all has to be read. */
 static int catch_up(struct chario_store *store, uint64_t sequence)
 {
-	/* The range includes a change under way. */
+	/*
+	 * The range includes a change under way.  If the number has fallen, the difference wraps
+	 * and is more than a note keeps.
+	 */
 	const uint64_t from = store->seen / 2, to = (sequence + 1) / 2;
 	const uint64_t first = chario_note_first(store);
 	int err;
 
-	if (store->nr_damaged || !store->seen || to < from || to - from > chario_note_kept(store))
+	if (store->nr_damaged || !store->seen || to - from > chario_note_kept(store))
 		return -EUCLEAN;
 	store->seen = 0;
 	err = load_changed(store, from, to);
@@ -506,22 +508,13 @@ static void change_blocks(struct chario_store *store)
 	store->seen = seen;
 }
 
-static int compare_slots(const void *one, const void *two)
-{
-	const struct store_change *first = one, *second = two;
-
-	return (first->slot > second->slot) - (first->slot < second->slot);
-}
-
 int chario_change_entries(struct chario_store *store, const struct store_change *changes,
 			  unsigned int nr_changes)
 {
-	struct store_change sorted[STORE_LOGGED_MAX];
-	int err;
+	const bool swaps = changes[nr_changes - 1].slot < changes[0].slot;
+	const struct store_change sorted[] = { changes[swaps], changes[nr_changes - 1 - swaps] };
+	int err = announce(store, sorted, nr_changes);
 
-	memcpy(sorted, changes, nr_changes * sizeof(*changes));
-	qsort(sorted, nr_changes, sizeof(*sorted), compare_slots);
-	err = announce(store, sorted, nr_changes);
 	if (err)
 		return err;
 	if (!store->nr_logged)

@@ -107,15 +107,13 @@ static int report_copy(struct chario_check *check, const struct pair *pair, unsi
 
 static int put_copies(struct chario_check *check, const struct store_table *table)
 {
-	for (unsigned int copy = 0; copy < 2; copy++) {
-		uint64_t offset =
-			chario_table_offset(&check->store.header, table->head.number, copy);
-		int err = chario_block_put(&check->store, offset, table);
+	struct chario_store *store = &check->store;
+	const uint64_t number = table->head.number;
+	int err = chario_block_put(store, chario_table_offset(&store->header, number, 0), table);
 
-		if (err)
-			return err;
-	}
-	return 0;
+	if (err)
+		return err;
+	return chario_block_put(store, chario_table_offset(&store->header, number, 1), table);
 }
 
 /*

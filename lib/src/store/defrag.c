@@ -4,8 +4,8 @@
  * of their places.
  *
  * A long area with a small hole before it would slide in small steps, each with two changes
- * of the table and a flush.  If a hole behind the area is long enough, the area moves there
- * first, and comes back when its turn comes again.
+ * of the table and a flush.  If another hole is long enough, the area moves there; if that is
+ * behind the area, it comes back when its turn comes again.
  *
  * An area with a block that cannot be copied stays in its place, and those behind it move up
  * to it.
@@ -18,12 +18,6 @@
 
 #define SHORT_DISTANCE (1ULL << 20)
 #define MANY_STEPS     16
-
-/* Advance @end past a place; areas are only moved to behind @end. */
-static void pass(const struct store_place *place, uint64_t *end)
-{
-	*end = MAX(*end, place->offset + place->bytes);
-}
 
 /* Returns the bytes of an area that a move under way has still to copy. */
 static uint64_t rest_of(const struct store_place *place)
@@ -42,41 +36,25 @@ static uint64_t count_bytes(const struct chario_store *store)
 		const struct store_place *place = &store->index.places[i];
 		uint64_t target = chario_store_round_up(end, store->header.alignment_bytes);
 
+		end = place->offset + place->bytes;
 		if (place->item->fields.flags & STORE_ENTRY_MOVING) {
 			bytes += rest_of(place);
-			pass(place, &end);
 		} else if (target < place->offset) {
 			bytes += place->bytes;
 			end = target + place->bytes;
-		} else {
-			pass(place, &end);
 		}
 	}
 	return bytes;
 }
 
-static bool find_hole_behind(const struct chario_store *store, const struct store_place *place,
-			     uint64_t *offset)
-{
-	struct store_cursor cursor = { 0 };
-	struct store_hole hole;
-
-	while (chario_index_next_hole(&store->index, &store->header, &cursor, &hole)) {
-		*offset = hole.offset;
-		if (hole.offset > place->offset && hole.bytes >= place->bytes)
-			return true;
-	}
-	return false;
-}
-
 static uint64_t choose_target(const struct chario_store *store, const struct store_place *place,
 			      uint64_t target)
 {
-	uint64_t distance = place->offset - target, elsewhere;
+	uint64_t distance = place->offset - target;
 
-	if (distance >= SHORT_DISTANCE || place->bytes < MANY_STEPS * distance)
-		return target;
-	return find_hole_behind(store, place, &elsewhere) ? elsewhere : target;
+	if (distance < SHORT_DISTANCE && place->bytes >= MANY_STEPS * distance)
+		chario_index_find_hole(&store->index, &store->header, place->bytes, &target);
+	return target;
 }
 
 /* Lock an area and begin to move it.  Returns -EBUSY if anybody has it open. */
@@ -94,7 +72,10 @@ static int begin(struct store_move *move, const struct store_place *place, uint6
 	return chario_move_begin(move->store, move->slot, target);
 }
 
-/* Begin to move the next area; space before @end is done.  Leaves @area unset if none is left. */
+/*
+ * Begin to move the next area.  Leaves @area unset if none is left.  Space before @end is done:
+ * what others free there must not make defrag begin again and again.
+ */
 static int begin_next(struct store_move *move, const bool *stays, uint64_t *end,
 		      struct chario_area **area)
 {
@@ -112,7 +93,7 @@ static int begin_next(struct store_move *move, const bool *stays, uint64_t *end,
 			if (err != -EBUSY)
 				return err;
 		}
-		pass(place, end);
+		*end = MAX(*end, place->offset + place->bytes);
 	}
 	return 0;
 }

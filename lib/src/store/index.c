@@ -279,9 +279,11 @@ static const char *range_fault(const struct store_header *header, const struct s
 	if (fields->moved_bytes > fields->allocated_bytes ||
 	    fields->moved_bytes % CHARIO_STORE_BLOCK)
 		return "more of it has been moved than it has";
-	/* Such a move would never end, or would overwrite bytes that are not copied yet. */
-	if (fields->offset >= fields->move_offset &&
-	    fields->offset - fields->move_offset < fields->allocated_bytes)
+	/*
+	 * Such a move would never end, or would overwrite bytes that are not copied yet.  Of a
+	 * move towards the start of the disk the difference wraps, and is longer than any area.
+	 */
+	if (fields->offset - fields->move_offset < fields->allocated_bytes)
 		return "it is moved over itself away from the start of the disk";
 	return NULL;
 }

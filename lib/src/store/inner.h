@@ -453,7 +453,7 @@ static inline void chario_change_leave(struct chario_store **store)
 int chario_change_entry(struct chario_store *store, uint64_t slot, const struct store_entry *entry);
 
 /*
- * Write up to STORE_LOGGED_MAX entries: all of them or none, whatever happens.  Returns
+ * Write an entry or two of different slots: all or none, whatever happens.  Returns
  * -EOPNOTSUPP if they are in several blocks of a store of the first release.
  */
 int chario_change_entries(struct chario_store *store, const struct store_change *changes,

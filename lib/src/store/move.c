@@ -66,12 +66,10 @@ static uint64_t step_bytes(const struct store_fields *fields, bool is_back)
 {
 	uint64_t rest = is_back ? fields->moved_bytes :
 				  fields->allocated_bytes - fields->moved_bytes;
-	uint64_t distance = fields->move_offset > fields->offset ?
-				    fields->move_offset - fields->offset :
-				    fields->offset - fields->move_offset;
+	/* A move away from the start of the disk never overlaps: the distance wraps, and is no limit. */
+	uint64_t distance = fields->move_offset - fields->offset;
 	uint64_t step = STEP_BYTES;
 
-	/* Where the places have nothing in common, the distance is no less than the rest. */
 	if (distance < step)
 		step = distance;
 	return rest < step ? rest : step;
@@ -119,10 +117,8 @@ static int copy_step(const struct store_fields *fields, bool is_back, struct cha
 
 static int report(struct store_move *move, uint64_t bytes, bool is_back)
 {
-	if (is_back)
-		move->done_bytes -= MIN(bytes, move->done_bytes - move->first_bytes);
-	else
-		move->done_bytes += bytes;
+	/* Nothing of an area counts that returns to its old place. */
+	move->done_bytes = is_back ? move->first_bytes : move->done_bytes + bytes;
 	/* Other areas may have been closed meanwhile, or may take a longer way. */
 	move->total_bytes = MAX(move->total_bytes, move->done_bytes);
 	return move->progress ? move->progress(move->done_bytes, move->total_bytes, move->data) : 0;

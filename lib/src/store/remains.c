@@ -85,12 +85,12 @@ static void take_table(const struct store_table *table, struct remains *remains)
 	take_geometry(table, &remains->header);
 }
 
-/* Find the first good block among the first blocks of the first copy. */
-static int find_first_copy(struct chario_store *store, uint64_t capacity, struct remains *remains)
+/* Find the first good block among the first blocks of the first copy; none is behind the disk. */
+static int find_first_copy(struct chario_store *store, struct remains *remains)
 {
 	uint64_t offset = (uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK;
 
-	for (uint64_t number = 0; number < STORE_TELLING_BLOCKS && offset < capacity; number++) {
+	for (uint64_t number = 0; number < STORE_TELLING_BLOCKS; number++) {
 		const struct store_table *table;
 		int ret = read_table(store, offset, &table);
 
@@ -220,9 +220,7 @@ static int weigh_end(struct chario_store *store, const struct remains *first,
 		return ret;
 	if (!chario_layout_is_sane(&first->header))
 		return -EUCLEAN;
-	/* The store of @end overwrote the end of the other one. */
-	if (first->header.capacity_bytes >= end->capacity_bytes)
-		return 1;
+	/* One that is as long or longer is not: the store of @end overwrote its end. */
 	ret = is_whole(store, &first->header);
 	if (ret < 0)
 		return ret;
@@ -268,7 +266,7 @@ int chario_remains_find(struct chario_store *store, uint64_t capacity, int why,
 
 	if (is_being_made(store))
 		return -ENOMEDIUM;
-	err = find_first_copy(store, capacity, &first);
+	err = find_first_copy(store, &first);
 	if (err)
 		return err;
 	second = chario_layout_read_at(store, capacity - CHARIO_STORE_BLOCK, header);

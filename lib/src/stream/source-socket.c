@@ -33,19 +33,7 @@ void chario_source_prepare_socket(struct stream_source *source)
 
 	/* Protocols without these options have no count of losses, and no time of arrival. */
 	setsockopt(source->fd, SOL_SOCKET, SO_RXQ_OVFL, &yes, sizeof(yes));
-	setsockopt(source->fd, SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof(yes));
-}
-
-/* Close the descriptors that a datagram has brought, which nobody asked for. */
-static void close_all(const struct cmsghdr *message)
-{
-	size_t bytes = message->cmsg_len - CMSG_LEN(0);
-	int fd;
-
-	for (size_t at = 0; at < bytes; at += sizeof(fd)) {
-		memcpy(&fd, CMSG_DATA(message) + at, sizeof(fd));
-		close(fd);
-	}
+	source->has_times = !setsockopt(source->fd, SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof(yes));
 }
 
 /*
@@ -76,8 +64,6 @@ static void look_at(struct stream_source *source, struct cmsghdr *message,
 	} else if (message->cmsg_type == SO_TIMESTAMPNS) {
 		memcpy(&time, CMSG_DATA(message), sizeof(time));
 		taken->time_ns = (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
-	} else if (message->cmsg_type == SCM_RIGHTS) {
-		close_all(message);
 	}
 }
 
@@ -88,16 +74,19 @@ static ssize_t receive(struct stream_source *source, void *memory, size_t bytes,
 		char bytes[256];
 		struct cmsghdr align;
 	} control;
+	/*
+	 * A sender of unix(7) may pass descriptors, which are given behind the time.  There is no
+	 * room for them: the end of a foreign file may last, and close(2) waits for it.
+	 */
+	size_t times = source->has_times ? CMSG_SPACE(sizeof(struct timespec)) : 0;
 	struct iovec piece = { memory, bytes };
 	struct msghdr message = {
 		.msg_iov = &piece,
 		.msg_iovlen = 1,
 		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
+		.msg_controllen = source->is_unix ? times : sizeof(control.bytes),
 	};
-	/* Only unix(7) brings descriptors, and packet(7) refuses the flag. */
-	const int flags = MSG_DONTWAIT | MSG_TRUNC | (source->is_unix ? MSG_CMSG_CLOEXEC : 0);
-	ssize_t got = recvmsg(source->fd, &message, flags);
+	ssize_t got = recvmsg(source->fd, &message, MSG_DONTWAIT | MSG_TRUNC);
 	struct cmsghdr *header;
 
 	for (header = got < 0 ? NULL : CMSG_FIRSTHDR(&message); header;
@@ -127,8 +116,8 @@ int chario_source_receive(struct stream_source *source, void *memory, size_t byt
 {
 	ssize_t got = receive(source, memory, bytes, taken);
 
-	/* netlink(7) reports by ENOBUFS that messages were dropped, and counts them. */
-	if (got < 0 && (errno == EINTR || errno == ENOBUFS))
+	/* netlink(7) counts what ENOBUFS reports as dropped; ECONNREFUSED is of what was sent. */
+	if (got < 0 && (errno == EINTR || errno == ENOBUFS || errno == ECONNREFUSED))
 		return -EAGAIN;
 	if (got < 0 && errno != EAGAIN)
 		return -errno;
@@ -155,9 +144,12 @@ int chario_source_take_errors(const struct stream_source *source)
 		return -ENOTSOCK;
 	if (getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &err, &length))
 		return -errno;
-	/* The count of losses tells of ENOBUFS, see chario_source_receive(). */
+	/*
+	 * The count of losses tells of ENOBUFS, see chario_source_receive(); that nobody takes what
+	 * was sent is no matter of what comes.
+	 */
 	if (err)
-		return err == ENOBUFS ? 0 : -err;
+		return err == ENOBUFS || err == ECONNREFUSED ? 0 : -err;
 	while (recvmsg(source->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0)
 		nr_taken++;
 	return nr_taken ? 0 : -EIO;

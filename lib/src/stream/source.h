@@ -47,6 +47,7 @@ enum stream_source_kind {
  * @probe: pipe that shows whether a pipe gives packets; only of a pipe
  * @is_socket: true for a socket of any kind
  * @is_unix: true for a socket of unix(7)
+ * @has_times: true for a socket whose datagrams have a time of arrival
  * @is_device: true for a character device
  * @is_log: true for the log of the kernel, /dev/kmsg
  * @next_line: number of the next line of this log; 0 before the first
@@ -58,6 +59,7 @@ struct stream_source {
 	int probe[2];
 	bool is_socket;
 	bool is_unix;
+	bool has_times;
 	bool is_device;
 	bool is_log;
 	uint64_t next_line;

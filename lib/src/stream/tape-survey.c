@@ -112,7 +112,7 @@ static int read_ahead(struct ahead *ahead, uint64_t from, uint64_t to)
 	return err ? err : chario_pool_take(&ahead->pool, 0, bytes);
 }
 
-/* As chario_tape_peek(); @to is the number behind the last segment that will be wanted. */
+/* Do the same as chario_tape_peek(); @to is the number behind the last segment that is wanted. */
 static int peek(struct ahead *ahead, uint64_t segment, uint64_t to, struct chario_disk_batch *batch)
 {
 	struct chario_tape *tape = ahead->tape;

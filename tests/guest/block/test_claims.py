@@ -329,7 +329,7 @@ def test_a_request_under_way_elsewhere_holds_nobody_up(rig: Rig) -> None:
 @pytest.mark.parametrize("end", ["resume", "unbind"])
 @pytest.mark.parametrize("kind", ["read", "write"], ids=["table", "pages"])
 def test_an_opener_is_killed_while_the_drive_is_silent(rig: Rig, kind: str, end: str) -> None:
-    """While a partition table is read, or pages are written: who opens ends at once; nothing stays of the claim."""
+    """While a partition table is read, or pages are written: who opens ends, and who reads waits for no claim."""
     guest, disk = rig.guest, prepare(rig, HOLDS)
     rig.set(disk, "deadline_ms", 200000)
     keeper, before = holding(rig, f"{disk}b1" if kind == "write" else "/dev/null"), counters(guest, disk)
@@ -343,6 +343,7 @@ def test_an_opener_is_killed_while_the_drive_is_silent(rig: Rig, kind: str, end:
     opener = guest.start(f"exec 5<>{disk}p1", timeout_s=CALL_LIMIT_S)
     waits = f"cat /proc/$(pgrep -f 'exec 5<>{disk}p[1]')/stack | grep -q chario_open"
     until(lambda: guest.run(waits).rc == 0, "nobody waits")
+    guest.must(f"exec 5<{disk}p1", timeout_s=CALL_LIMIT_S)
     opener.kill()
     until(lambda: opener.poll() is not None, "it is not to be killed")
     if end == "unbind":

@@ -22,8 +22,9 @@ What the figures are: guest instructions a call, user and kernel, counted exactl
 What they leave out: the idle loop; calls that a timer tick fell into (they are in the records); cache misses, memory
 and bus time, clock cycles; bytes moved by one string instruction (rep movs counts as one); the drive's own work. The
 device is held so that a call always sleeps (until the CPU has gone idle) or never does (it answers before the doorbell
-store ends). One CPU, mitigations=off, scheduler none, no multipath, no autogroups, no shadow doorbells, no medium below
-the drive, no IOMMU where none is named, nothing else running.
+store ends); only a durable segment waits for its flush. One CPU, mitigations=off, scheduler none, no multipath, no
+autogroups, no shadow doorbells, no medium below the drive but a file for large writes, recordings and regions, no IOMMU
+where none is named, nothing else running.
 * = too few calls without a tick, so all are in; ! = in some calls the drive was not awaited; also at what follows."""
 COST_COLUMNS = (
     "instructions",
