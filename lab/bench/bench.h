@@ -62,15 +62,16 @@ struct bench {
 /* One synchronous call at @offset. Return: bytes moved, or -1 / -errno. */
 typedef ssize_t call_fn(struct bench *b, off_t offset);
 
+/* What comes before calls or after them, and is not counted. */
+typedef void step_fn(struct bench *b);
+
 struct call {
 	const char *name;
 	call_fn *run;
 	call_fn *run_pieces; /* the same where the call is cut into pieces */
 	int flags; /* of open() */
-	void (*set_up)(struct bench *b);
-	/* Around each operation; not counted. */
-	void (*before)(struct bench *b);
-	void (*after)(struct bench *b);
+	step_fn *set_up;
+	step_fn *before, *after; /* around each operation */
 };
 
 /* bench.c: says what has failed, and errno, and ends; and the same unless @err, 0 or a negative errno, is 0. */
@@ -85,35 +86,22 @@ extern const struct call calls[];
 call_fn call_uring_read, call_uring_write, call_uring_pass, call_uring_pass_batch;
 call_fn call_uring_pieces, call_uring_pass_pieces;
 call_fn call_uring_transfer, call_uring_transfer_batch;
-void set_up_ring(struct bench *b);
-void set_up_polled_ring(struct bench *b);
-void set_up_pass(struct bench *b);
-void set_up_polled_pass(struct bench *b);
-void set_up_uring_transfer(struct bench *b);
+step_fn set_up_ring, set_up_polled_ring, set_up_pass, set_up_polled_pass, set_up_uring_transfer;
 
 /* transfers.c */
 call_fn call_transfer;
-void open_for_transfer(struct bench *b);
+step_fn open_for_transfer, set_up_transfer, set_up_urgent, set_up_timeline,
+	set_up_transfer_timeline;
 void use_buffer(struct bench *b, const struct chario_buffer *buffer);
-void set_up_transfer(struct bench *b);
-void set_up_urgent(struct bench *b);
-void set_up_timeline(struct bench *b);
-void set_up_transfer_timeline(struct bench *b);
 
 /* kinds.c */
-void set_up_pool(struct bench *b);
-void set_up_window(struct bench *b);
-void set_up_dmabuf(struct bench *b);
+step_fn set_up_pool, set_up_window, set_up_dmabuf;
 
 /* rival.c */
-void set_up_own_queue(struct bench *b);
-void set_up_shared_rival(struct bench *b);
-void set_up_own_rival(struct bench *b);
-void start_rival(struct bench *b);
-void end_rival(struct bench *b);
+step_fn set_up_own_queue, set_up_shared_rival, set_up_own_rival, start_rival, end_rival;
 
 /* record.c */
-void set_up_record(struct bench *b);
+step_fn set_up_record;
 call_fn call_record, call_record_durable;
 
 /* commands.c */

@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "input.h"
-
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <chario/area.h>
-
-#include "store/area-inner.h"
-#include "log-device.h"
 #include "store-exercise.h"
-#include "store/inner.h"
-#include "store-rig.h"
 
 #define BLOCK      CHARIO_STORE_BLOCK
 #define NR_BLOCKS  2

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "stream-input.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <chario/area.h>
 
 #include "store/area-inner.h"

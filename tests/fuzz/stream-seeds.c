@@ -4,10 +4,6 @@
  */
 #include "input.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <chario/area.h>
 #include <chario/buffer.h>
 

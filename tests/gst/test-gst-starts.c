@@ -7,7 +7,6 @@
 #include <sys/syscall.h>
 
 #include "lab.h"
-#include "tap.h"
 
 /* The longest memory that the limit of locked memory allows; 0 for any. */
 static size_t memory_bytes;

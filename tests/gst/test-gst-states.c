@@ -5,16 +5,12 @@
  * The disk is a file.  Its writes and flushes are made by threads, because io_uring is
  * not to be had here, and wait as long as a test wants them to.
  */
-#include <chario/reader.h>
 #include <dirent.h>
 #include <liburing.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 
 #include "lab.h"
-#include "tap.h"
 
 static GMutex lock;
 static GCond changed;

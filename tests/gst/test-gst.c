@@ -5,7 +5,6 @@
 #include <chario/reader.h>
 
 #include "lab.h"
-#include "tap.h"
 
 /* So that the times of decoding are never negative. */
 #define X264_ZERO (1000 * 3600 * GST_SECOND)

@@ -17,6 +17,10 @@ MIT = "SPDX-License-Identifier: MIT"
 STAGES = ["enter", "split", "map", "queue", "post", "doorbell", "irq", "reap", "unmap", "finish"]
 
 GPL = "SPDX-License-Identifier: GPL-2.0-only"
+# Files of the tree in which mistakes are planted.
+ABI, PUBLIC, EXPORTED = "kernel/uapi/chario/uapi.h", "lib/include/chario.h", "lib/libchario.map"
+DEVICE, SOURCE, PRIVATE = "lib/src/device/device.c", "lib/src/store/a.c", "lib/src/store/a.h"
+TESTS = "tests/guest/calls/test_all.py"
 LICENCES = {"kernel": GPL, "lib": "SPDX-License-Identifier: LGPL-2.1-or-later OR MIT"}
 MARKS = {".c": "// {}\n", ".h": "/* {} */\n", ".map": "/* {} */\n", ".md": "<!-- {} -->\n", ".1": '.\\" {}\n'}
 
@@ -43,8 +47,8 @@ MODULE = f"""\
 
 MODULE_LICENSE("GPL");
 """
-HEADER = licensed("lib/include/chario.h", "/**\n * chario_nop() - do nothing\n */\nvoid chario_nop(void);\n")
-MAP = licensed("lib/libchario.map", "CHARIO_0.1 {\nglobal:\n\tchario_nop;\nlocal:\n\t*;\n};\n")
+HEADER = licensed(PUBLIC, "/**\n * chario_nop() - do nothing\n */\nvoid chario_nop(void);\n")
+MAP = licensed(EXPORTED, "CHARIO_0.1 {\nglobal:\n\tchario_nop;\nlocal:\n\t*;\n};\n")
 PAGE = licensed("man/chario.1", ".TH CHARIO 1 2026-01-01 chario\n.SH NAME\nchario \\- character disks\n")
 AREAS = f'''\
 # {MIT}
@@ -70,16 +74,16 @@ HOUSE = {path: licensed(path) for path in EMPTY} | {
     "kernel/Kbuild": KBUILD,
     "kernel/main.c": MODULE,
     "kernel/trace.h": TRACE,
-    "kernel/uapi/chario/uapi.h": UAPI,
+    ABI: UAPI,
     "kernel/types/split.h": "/* SPDX-License-Identifier: GPL-2.0-only OR MIT */\n",
     "kernel/disk/health.c": licensed("kernel/disk/health.c", '#include "disk/disk.h"\n'),
-    "lib/include/chario.h": HEADER,
-    "lib/libchario.map": MAP,
+    PUBLIC: HEADER,
+    EXPORTED: MAP,
     "cli/main.c": licensed("cli/main.c", "#include <chario.h>\n\nint main(void)\n{\n\treturn 0;\n}\n"),
     "lab/one.py": licensed("lab/one.py", '"""Nothing."""\n'),
     "docs/architecture.md": licensed("docs/architecture.md", f"\nA request goes {' → '.join(STAGES)}.\n"),
     "man/chario.1": PAGE,
-    "tests/guest/calls/test_all.py": AREAS,
+    TESTS: AREAS,
 }
 
 
@@ -130,7 +134,7 @@ INCLUDES = {
     "a back end that knows another": ("kernel/back/nvme/pci.c", '"back/loopback/loopback.h"'),
     "nouns of the module that include each other": ("kernel/disk/disk.h", '"disk/health.h"'),
     "a module that is not self-contained": ("kernel/queue/queue.c", '"../../lib/include/chario.h"'),
-    "a library that looks into the module": ("lib/src/device/device.c", '"disk/disk.h"'),
+    "a library that looks into the module": (DEVICE, '"disk/disk.h"'),
     "a folder of the library that knows one above it": ("lib/src/store/lock.c", '"view/list.h"'),
     "a test that looks into the module by a search path": ("tests/unit/device.c", '"disk.h"'),
     "a program that knows the ABI": ("cli/cmd-list.c", "<chario/uapi.h>"),
@@ -145,14 +149,14 @@ LICENSED = {
     "a page on a request without its stages": ("stages", "docs/architecture.md", ""),
     "a source in no area": ("areas", "kernel/queue/new.c", "int f(void);\n"),
     "a file of tests without an area": ("areas", "tests/guest/calls/test_new.py", '"""Nothing."""\n'),
-    "an endless file": ("house", "lib/src/device/device.c", "\n" * 600),
-    "an endless function": ("house", "lib/src/device/device.c", "int f(void)\n{\n" + "\tg();\n" * 79 + "}\n"),
+    "an endless file": ("house", DEVICE, "\n" * 600),
+    "an endless function": ("house", DEVICE, "int f(void)\n{\n" + "\tg();\n" * 79 + "}\n"),
     "an endless Python function": ("house", "lab/two.py", "def f() -> None:\n" + "    print()\n" * 80),
-    "work left for later": ("house", "lib/src/device/device.c", "// TO" + "DO: write it\n"),
+    "work left for later": ("house", DEVICE, "// TO" + "DO: write it\n"),
     "a path of one machine": ("house", "Makefile", "dir := /home" + "/me/chario\n"),
     "a path that may become the controlling terminal": (
         "house",
-        "lib/src/device/device.c",
+        DEVICE,
         "int f(const char *path)\n{\n\treturn open(path, O_RDWR | O_CLOEXEC);\n}\n",
     ),
     "C that is not formatted": ("format", "cli/cmd-list.c", "int f(void) { return  0; }\n"),
@@ -169,35 +173,27 @@ LICENSED = {
 MISTAKES = {
     **{name: ("layers", path, licensed(path, f"#include {header}\n")) for name, (path, header) in INCLUDES.items()},
     **{name: (check, path, licensed(path, text)) for name, (check, path, text) in LICENSED.items()},
-    "a stage that is missing in the ABI": (
-        "stages",
-        "kernel/uapi/chario/uapi.h",
-        UAPI.replace("\tCHARIO_STAGE_IRQ,\n", ""),
-    ),
+    "a stage that is missing in the ABI": ("stages", ABI, UAPI.replace("\tCHARIO_STAGE_IRQ,\n", "")),
     "stages of the ABI in another order": (
         "stages",
-        "kernel/uapi/chario/uapi.h",
+        ABI,
         UAPI.replace("_ENTER", "_X").replace("_SPLIT", "_ENTER").replace("_X", "_SPLIT"),
     ),
     "a stage without a tracepoint": ("stages", "kernel/trace.h", TRACE.replace("doorbell", "kick")),
-    "an exported function without documentation": ("exports", "lib/include/chario.h", HEADER.replace("/**", "/*")),
+    "an exported function without documentation": ("exports", PUBLIC, HEADER.replace("/**", "/*")),
     "a public function that is not exported": (
         "exports",
-        "lib/include/chario.h",
+        PUBLIC,
         f"{HEADER}/**\n * chario_add() - add\n */\nint chario_add(int x);\n",
     ),
     "an export that no header declares": (
         "exports",
-        "lib/libchario.map",
+        EXPORTED,
         MAP.replace("\tchario_nop;", "\tchario_nop;\n\tchario_sub;"),
     ),
-    "an area without a source": (
-        "areas",
-        "tests/guest/calls/test_all.py",
-        AREAS + 'X = pytest.mark.area("none/")\n',
-    ),
+    "an area without a source": ("areas", TESTS, AREAS + 'X = pytest.mark.area("none/")\n'),
     "no licence": ("spdx", "docs/index.md", "# CharIO\n"),
-    "a licence of another folder": ("spdx", "lib/src/device/device.c", f"// {MIT}\n"),
+    "a licence of another folder": ("spdx", DEVICE, f"// {MIT}\n"),
     "a shell script with a trap": ("shell", "scripts/x.sh", f"#!/bin/sh\n# {MIT}\nrm $1\n"),
     "a shell script without a suffix": ("shell", ".ci/run", f"#!/bin/sh\n# {MIT}\nrm $1\n"),
     "a broken manual page": ("man", "man/chario.1", PAGE + ".SH\n.nonsense\n"),
@@ -209,36 +205,32 @@ MISTAKES = {
 
 # Comments and documentation that a reader must decode: file, text, line of the finding.
 DECODED = {
-    "a clause in C": ("lib/src/store/a.c", "/* What is left of a block. */", 2),
-    "a predicate without a verb": ("lib/src/store/a.c", "/* Whether a block is good. */", 2),
-    "a clause that asks nothing": ("lib/src/store/a.c", "/* Who finds the array finds it full. */", 2),
-    "a later sentence": (
-        "lib/src/store/a.c",
-        "/*\n * The array grows.\n * Whoever finds it\n * finds it full.\n */",
-        4,
-    ),
-    "a clause without a main clause": ("lib/src/store/a.c", "/* Where blocks of an area are. */", 2),
-    "a pronoun": ("lib/src/store/a.c", "/* They stand between and have none. */", 2),
-    "a possessive": ("lib/src/store/a.c", "// Its blocks have been written.", 2),
-    "something that was said elsewhere": ("lib/src/store/a.c", "/* The same for the first time. */", 2),
-    "the others": ("lib/src/store/a.c", "/* The others wait. */", 2),
-    "one of something": ("lib/src/store/a.c", "/* One that is damaged begins alike. */", 2),
-    "a continuation": ("lib/src/store/a.c", "/* Or it would be taken for the next failure. */", 2),
-    "a genitive": ("lib/src/store/a.c", "/* Of the same kind. */", 2),
-    "a result": ("lib/src/store/a.c", "/* 0 when all is launched, or what kept it. */", 2),
-    "a result behind a sentence": ("lib/src/store/a.c", "/* Open it.  NULL where it is not. */", 2),
-    "an errno": ("lib/src/store/a.c", "/* -ENOMEM without memory. */", 2),
-    "a second paragraph": ("lib/src/store/a.c", "/*\n * The array grows.\n *\n * Who finds it finds it full.\n */", 5),
-    "a member without a noun": ("lib/src/store/a.h", "/**\n * struct a - an a\n * @b: of the area\n */", 4),
-    "a member that is a sentence's rest": ("lib/src/store/a.h", "/**\n * f() - add\n * @b: is filled in\n */", 4),
-    "a summary without a noun": ("lib/src/store/a.h", "/**\n * f() - what is there\n */", 3),
-    "prose of documentation": ("lib/src/store/a.h", "/**\n * f() - add\n *\n * Who adds waits.\n */", 5),
+    "a clause in C": (SOURCE, "/* What is left of a block. */", 2),
+    "a predicate without a verb": (SOURCE, "/* Whether a block is good. */", 2),
+    "a clause that asks nothing": (SOURCE, "/* Who finds the array finds it full. */", 2),
+    "a later sentence": (SOURCE, "/*\n * The array grows.\n * Whoever finds it\n * finds it full.\n */", 4),
+    "a clause without a main clause": (SOURCE, "/* Where blocks of an area are. */", 2),
+    "a pronoun": (SOURCE, "/* They stand between and have none. */", 2),
+    "a possessive": (SOURCE, "// Its blocks have been written.", 2),
+    "something that was said elsewhere": (SOURCE, "/* The same for the first time. */", 2),
+    "the others": (SOURCE, "/* The others wait. */", 2),
+    "one of something": (SOURCE, "/* One that is damaged begins alike. */", 2),
+    "a continuation": (SOURCE, "/* Or it would be taken for the next failure. */", 2),
+    "a genitive": (SOURCE, "/* Of the same kind. */", 2),
+    "a result": (SOURCE, "/* 0 when all is launched, or what kept it. */", 2),
+    "a result behind a sentence": (SOURCE, "/* Open it.  NULL where it is not. */", 2),
+    "an errno": (SOURCE, "/* -ENOMEM without memory. */", 2),
+    "a second paragraph": (SOURCE, "/*\n * The array grows.\n *\n * Who finds it finds it full.\n */", 5),
+    "a member without a noun": (PRIVATE, "/**\n * struct a - an a\n * @b: of the area\n */", 4),
+    "a member that is a sentence's rest": (PRIVATE, "/**\n * f() - add\n * @b: is filled in\n */", 4),
+    "a summary without a noun": (PRIVATE, "/**\n * f() - what is there\n */", 3),
+    "prose of documentation": (PRIVATE, "/**\n * f() - add\n *\n * Who adds waits.\n */", 5),
     "a comment of Python": ("scripts/a.py", "# Those with a name.", 2),
     "a documentation string": ("scripts/a.py", 'def f():\n    """What is wrong."""\n', 3),
     "a comment of a shell script": ("scripts/a.sh", "# So it stays.", 2),
 }
 CLEAR = {
-    "lib/src/store/a.c": (
+    SOURCE: (
         "/* Returns 0 if all is launched, or a negative errno. */\n"
         "/* The same number means another thing of a store. */\n"
         "/* Where the drive has no cache, a flush does nothing. */\n"
@@ -248,7 +240,7 @@ CLEAR = {
         "/* One writer has the lock; 0 means none. */\n"
         "/*\n * Layers:\n *\n *\twhat.c\twho knows what\n */\n"
     ),
-    "lib/src/store/a.h": (
+    PRIVATE: (
         "/**\n * f() - add\n * @b: length in bytes; 0 if it is unknown\n * @c: 1 if it is a ring\n"
         " *\n * The call waits.\n *\n * Return: 0, or a negative errno.\n */\n"
     ),
@@ -336,10 +328,10 @@ def test_folders_of_the_module_that_need_each_other(house: House) -> None:
 
 def test_a_long_file_is_listed(house: House) -> None:
     """A file over the aim, under the limit, passes and is named."""
-    house.plant("lib/src/device/device.c", licensed("lib/src/device/device.c", "\n" * 500))
+    house.plant(DEVICE, licensed(DEVICE, "\n" * 500))
     result = house.check("house")
     assert result.returncode == 0
-    assert "lib/src/device/device.c has 501 lines" in result.stdout
+    assert f"{DEVICE} has 501 lines" in result.stdout
 
 
 def test_a_missing_tool_is_a_failure(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

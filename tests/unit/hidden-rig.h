@@ -5,7 +5,6 @@
 
 #include "store/area-inner.h"
 #include "stream/inner.h"
-#include "tap.h"
 #include "tape-rig.h"
 
 /* Three of them are in a block, and each that is waited for is a batch of one. */

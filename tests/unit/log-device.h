@@ -5,7 +5,7 @@
  *	log-device.c	the disk, the devices on it, and what it remembers
  *	log-buffers.c	memory of their buffers
  *	log-faults.c	what fails, and what waits
- *	log-cuts.c	the disk as a power cut at any moment could have left it
+ *	log-cuts.h	the disk as a power cut at any moment could have left it
  *
  * Several devices may be open on one disk, each as a process of its own would
  * have it: the locks of a store are those of an empty file that stands for the

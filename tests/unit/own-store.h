@@ -5,7 +5,6 @@
 #ifndef CHARIO_OWN_STORE_H
 #define CHARIO_OWN_STORE_H
 
-#include "log-device.h"
 #include "store-rig.h"
 
 static struct log_disk *disk;

@@ -10,6 +10,7 @@ folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 export CHARIO_STORE=store LC_ALL=C.UTF-8
+input=/dev/null
 nr=0
 failed=0
 wrong=''
@@ -61,7 +62,7 @@ gives()
 		set -- "$@" "$word"
 	done
 	nr_texts=$(($# - nr_arguments))
-	(shift $nr_texts; exec "$chario" "$@") >said 2>&1 </dev/null
+	(shift $nr_texts; exec "$chario" "$@") >said 2>&1 <"$input"
 	status=$?
 	[ $status = "$expected" ] || note "chario $command: $status, not $expected: $(cat said)"
 	for text; do

@@ -8,15 +8,9 @@
  * The disk is memory, so a time here is that of the library alone, checksums and
  * copies of blocks included: processor time of this thread, the mean of some calls.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "log-device.h"
 #include "store-rig.h"
 
 #define CALLS 20

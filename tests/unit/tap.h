@@ -17,12 +17,14 @@
 /* What nearly every test needs comes with this header. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,6 +129,19 @@ static inline void tap_need(bool condition, const char *what)
 		return;
 	printf("Bail out! %s\n", what);
 	exit(1);
+}
+
+static inline void tap_note_signal(int number)
+{
+}
+
+/* Has a signal interrupt the program at each such period from now on, or none any more if it is 0. */
+static inline int tap_interrupt(suseconds_t period_us)
+{
+	const struct itimerval timer = { { 0, period_us }, { 0, period_us } };
+	const struct sigaction action = { .sa_handler = tap_note_signal };
+
+	return sigaction(SIGALRM, &action, NULL) ?: setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 /* Runs a test and returns whether it has failed. */

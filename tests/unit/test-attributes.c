@@ -2,11 +2,8 @@
 /*
  * The user's own keys and values of an area.
  */
-#include <chario/area.h>
-
-#include "own-store.h"
 #include "store-exercise.h"
-#include "tap.h"
+#include "own-store.h"
 
 #define STORE_BYTES (1ULL << 20)
 

@@ -3,7 +3,6 @@
  * A drive goes to CharIO and back, and stays where it was when anything fails.
  */
 #include <chario/bind.h>
-#include <chario/list.h>
 
 #include "fake.h"
 #include "system/sys.h"

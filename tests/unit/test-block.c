@@ -14,7 +14,6 @@
 #include "fake.h"
 #include "file-rig.h"
 #include "system/sys.h"
-#include "tap.h"
 
 static int read_only;
 static int flush_error;

@@ -6,7 +6,6 @@
 
 #include "device/ops.h"
 #include "file-rig.h"
-#include "tap.h"
 
 TEST(test_buffer_kinds, "kinds of buffers")
 {

@@ -8,9 +8,7 @@
 
 #include <chario/health.h>
 
-#include "fake.h"
 #include "fake-timeline.h"
-#include "tap.h"
 
 static char output[65536];
 

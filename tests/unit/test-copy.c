@@ -6,14 +6,11 @@
 #include <chario/copy.h>
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include "device/ops.h"
 #include "own-store.h"
-#include "tap.h"
 
 #define BLOCK   4096U
 #define PIECE   (64U << 10)
@@ -328,10 +325,6 @@ TEST(test_update_errors, "errors of an update")
 	ENDS(chario_copy_update(area, -1, &copy), -EBADF, CHARIO_COPY_FILE);
 }
 
-static void note_signal(int number)
-{
-}
-
 static int stop_at_signal(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
 	unsigned int *nr = data;
@@ -342,20 +335,17 @@ static int stop_at_signal(uint64_t done_bytes, uint64_t total_bytes, void *data)
 /* A pipe that gives and takes nothing: only signals end the wait, and not the first of them. */
 TEST(test_signal, "a signal wakes a copy that waits for a file")
 {
-	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } }, never = { 0 };
-	const struct sigaction action = { .sa_handler = note_signal };
 	unsigned int nr = 0;
 	int ends[2], in, out;
 
 	EQUAL(pipe2(ends, O_CLOEXEC), 0);
 	copy.progress = stop_at_signal;
 	copy.data = &nr;
-	sigaction(SIGALRM, &action, NULL);
-	setitimer(ITIMER_REAL, &often, NULL);
+	EQUAL(tap_interrupt(10000), 0);
 	in = chario_copy_in(area, ends[0], &copy);
 	nr = 0;
 	out = chario_copy_out(area, ends[1], &copy);
-	setitimer(ITIMER_REAL, &never, NULL);
+	EQUAL(tap_interrupt(0), 0);
 	EQUAL(in, STOPPED);
 	EQUAL(out, STOPPED);
 	EQUAL(copy.step, CHARIO_COPY_DONE);

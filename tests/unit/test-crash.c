@@ -9,7 +9,6 @@
  */
 #include "log-cuts.h"
 #include "stream/format.h"
-#include "tap.h"
 #include "tape-rig.h"
 
 #define SEGMENT    8192U

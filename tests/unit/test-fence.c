@@ -4,7 +4,6 @@
  * is still on its way.  That keeps the file open which the transfers use; here a process that
  * has nothing else of it stands for that.
  */
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -12,7 +11,6 @@
 
 #include "device/ops.h"
 #include "store-file.h"
-#include "tap.h"
 
 #define FILE_BYTES (1 << 20)
 #define AREA_BYTES 8192

@@ -5,14 +5,12 @@
  */
 #include <sys/stat.h>
 
-#include <chario/buffer.h>
 #include <chario/health.h>
 #include <chario/pin.h>
 #include <chario/plan.h>
 
 #include "file-rig.h"
 #include "system/sys.h"
-#include "tap.h"
 
 TEST(test_names, "a file opens by its path and by its name")
 {

@@ -3,7 +3,6 @@
  * A record whose number comes again because it was cut off is not put together with the
  * one that has its number.
  */
-#include "tap.h"
 #include "tape-rig.h"
 
 /* A record of some segments, all of it one letter. */

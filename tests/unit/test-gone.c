@@ -4,14 +4,8 @@
  * the call says so.  Memory is handed over between processor and device, which may fail, too.
  * -ENODEV is no damage, which would be made up for.
  */
-#include <chario/area.h>
-#include <chario/reader.h>
-#include <chario/stream.h>
-
-#include "store/inner.h"
-#include "own-store.h"
-#include "tap.h"
 #include "tape-lab.h"
+#include "own-store.h"
 
 #define DISK_BYTES   (1U << 20)
 #define SEGMENT      8192U

@@ -9,7 +9,6 @@
 #include <chario/area.h>
 
 #include "device/ops.h"
-#include "tap.h"
 #include "tape-rig.h"
 
 /* So often it is looked at until the drive is done. */

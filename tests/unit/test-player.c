@@ -5,7 +5,6 @@
 #include <chario/player.h>
 
 #include "clocks.h"
-#include "tap.h"
 
 #define STOPPED 77
 

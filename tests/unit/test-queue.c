@@ -7,20 +7,14 @@
  */
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/time.h>
-
-#include <liburing.h>
 
 #include <chario/queue.h>
 
-#include "device/ops.h"
 #include "kinds.h"
 #include "scratch.h"
 #include "slow.h"
-#include "tap.h"
 
 #define BLOCK ((size_t)4096)
 #define DEPTH 32U
@@ -292,110 +286,94 @@ TEST_BOTH(test_a_write_that_is_cut, "a write that is cut")
 	EQUAL(results[1].result, -EFBIG);
 }
 
-static void nothing(int signal)
+/* A queue on a device of the test's own. */
+static struct chario_device *own;
+static struct chario_queue *other;
+
+/* Open both, and have a transfer under way there. */
+static int begin_own(const struct chario_device_ops *ops, int fd, uint32_t flags, uint64_t bytes,
+		     uint64_t offset)
 {
+	struct chario_transfer transfer = { .bytes = bytes, .disk_offset = offset };
+
+	own = chario_device_make(ops, memory, "own");
+	tap_need(own, "no device can be made");
+	own->fd = fd;
+	return chario_queue_open(own, 1, flags, &other)      ?:
+		       chario_queue_add(other, &transfer, 5) ?:
+							       chario_queue_submit(other);
+}
+
+static int end_own(void)
+{
+	int err = chario_queue_close(other);
+
+	chario_device_close(own);
+	return err;
 }
 
 /* Neither time nor signals make a result of what has not ended. */
-TEST_BOTH(test_waiting, "waiting for a device")
+static void wait_in_vain(void)
 {
-	struct itimerval often = { .it_interval = { 0, 1000 }, .it_value = { 0, 1000 } };
-	struct chario_device *own = chario_device_make(&slow_ops, NULL, "slow");
-	struct chario_transfer transfer = { .bytes = 512 };
-	struct sigaction action = { .sa_handler = nothing };
-	struct chario_queue *other;
-
-	CHECK(own);
-	open_slow(false);
-	EQUAL(sigaction(SIGALRM, &action, NULL), 0);
-	EQUAL(chario_queue_open(own, 2, 0, &other), 0);
-	EQUAL(chario_queue_add(other, &transfer, 5), 0);
-	EQUAL(chario_queue_submit(other), 0);
-	EQUAL(setitimer(ITIMER_REAL, &often, NULL), 0);
+	EQUAL(tap_interrupt(1000), 0);
 	EQUAL(chario_queue_reap(other, results, 1, 0), 0);
 	EQUAL(chario_queue_reap(other, results, 1, 10000000), 0);
 	EQUAL(chario_queue_in_flight(other), 1);
+}
+
+TEST_BOTH(test_waiting, "waiting for a device")
+{
+	open_slow(false);
+	EQUAL(begin_own(&slow_ops, -1, 0, 512, 0), 0);
+	wait_in_vain();
 	open_slow(true);
 	EQUAL(chario_queue_reap(other, results, 1, INT64_MAX), 1);
-	often.it_value.tv_usec = 0;
-	EQUAL(setitimer(ITIMER_REAL, &often, NULL), 0);
+	EQUAL(tap_interrupt(0), 0);
 	EQUAL(results[0].user, 5);
 	EQUAL(results[0].result, 512);
-	EQUAL(chario_queue_close(other), 0);
-	chario_device_close(own);
+	EQUAL(end_own(), 0);
 }
 
 /* The same for a ring: nobody writes to the pipe before the first waits are over. */
 TEST_BOTH(test_waiting_in_the_kernel, "waiting for a file")
 {
-	struct itimerval often = { .it_interval = { 0, 1000 }, .it_value = { 0, 1000 } };
-	struct chario_device *own = chario_device_make(&half_ops, memory, "pipe");
-	struct chario_transfer transfer = { .bytes = 8, .disk_offset = (uint64_t)-1 };
-	struct sigaction action = { .sa_handler = nothing };
-	struct chario_queue *other;
 	int ends[2];
 
-	CHECK(own);
 	EQUAL(pipe(ends), 0);
-	own->fd = ends[0];
 	open_slow(kinds_is_ring());
-	EQUAL(sigaction(SIGALRM, &action, NULL), 0);
-	EQUAL(chario_queue_open(own, 1, 0, &other), 0);
-	EQUAL(chario_queue_add(other, &transfer, 6), 0);
-	EQUAL(chario_queue_submit(other), 0);
-	EQUAL(setitimer(ITIMER_REAL, &often, NULL), 0);
-	EQUAL(chario_queue_reap(other, results, 1, 0), 0);
-	EQUAL(chario_queue_reap(other, results, 1, 10000000), 0);
+	EQUAL(begin_own(&half_ops, ends[0], 0, 8, (uint64_t)-1), 0);
+	wait_in_vain();
 	open_slow(true);
 	EQUAL(write(ends[1], "abcd", 4), 4);
 	EQUAL(chario_queue_reap(other, results, 1, -1), 1);
-	often.it_value.tv_usec = 0;
-	EQUAL(setitimer(ITIMER_REAL, &often, NULL), 0);
+	EQUAL(tap_interrupt(0), 0);
 	EQUAL(results[0].result, 8);
-	EQUAL(chario_queue_close(other), 0);
-	chario_device_close(own);
+	EQUAL(end_own(), 0);
 	close(ends[1]);
 }
 
 /* Of 8 blocks, the ring moves 4: the rest is moved, and counted. */
 TEST_BOTH(test_short, "a short transfer goes on")
 {
-	struct chario_device *own = chario_device_make(&half_ops, memory, "half");
-	struct chario_transfer transfer = { .bytes = 8 * BLOCK, .disk_offset = BLOCK };
-	struct chario_queue *other;
-
-	CHECK(own);
-	own->fd = open("disk", O_RDONLY);
 	open_slow(true);
-	EQUAL(chario_queue_open(own, 1, 0, &other), 0);
-	EQUAL(chario_queue_add(other, &transfer, 1), 0);
-	EQUAL(chario_queue_submit(other), 0);
+	EQUAL(begin_own(&half_ops, open("disk", O_RDONLY), 0, 8 * BLOCK, BLOCK), 0);
 	EQUAL(chario_queue_reap(other, results, 1, -1), 1);
 	EQUAL(results[0].result, 8 * BLOCK);
 	if (kinds_is_ring()) {
 		EQUAL(slow.rest_offset, 5 * BLOCK);
 		EQUAL(slow.rest_bytes, 4 * BLOCK);
 	}
-	EQUAL(chario_queue_close(other), 0);
-	chario_device_close(own);
+	EQUAL(end_own(), 0);
 }
 
 TEST_BOTH(test_polled, "a queue that is polled")
 {
-	struct chario_device *own = chario_device_make(&slow_ops, NULL, "polled");
-	struct chario_transfer transfer = { .bytes = 512 };
-	struct chario_queue *other;
-
-	CHECK(own);
 	open_slow(true);
-	EQUAL(chario_queue_open(own, 2, CHARIO_QUEUE_POLL, &other), 0);
+	EQUAL(begin_own(&slow_ops, -1, CHARIO_QUEUE_POLL, 512, 0), 0);
 	EQUAL(chario_queue_fd(other), -EOPNOTSUPP);
-	EQUAL(chario_queue_add(other, &transfer, 1), 0);
-	EQUAL(chario_queue_submit(other), 0);
 	EQUAL(chario_queue_reap(other, results, 1, -1), 1);
 	EQUAL(results[0].result, 4711);
-	EQUAL(chario_queue_close(other), 0);
-	chario_device_close(own);
+	EQUAL(end_own(), 0);
 }
 
 /* A buffer does not go while the kernel may write to it. */

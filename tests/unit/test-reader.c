@@ -3,10 +3,7 @@
  * A reader finds what was recorded, also while it is being recorded, in a ring that
  * comes round, behind damage, and after the end of the program that recorded.
  */
-#include <signal.h>
-#include <sys/wait.h>
 
-#include "tap.h"
 #include "tape-rig.h"
 
 #define SEGMENT RIG_SEGMENT

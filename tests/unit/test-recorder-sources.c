@@ -7,17 +7,13 @@
 #include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 
 #include "recorder-rig.h"
 #include "stream/source.h"
-#include "tap.h"
 
 static int make_dgram(void)
 {

@@ -2,12 +2,7 @@
 /*
  * Recorders: what a pipe or a socket gives becomes a recording on a disk in memory.
  */
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-
 #include "recorder-rig.h"
-#include "tap.h"
 
 TEST(test_bytes, "a stream of bytes is cut into records")
 {
@@ -166,10 +161,6 @@ TEST(test_child, "a child of fork() records nothing")
 	CHECK_IN_CHILD(run() == -EPERM && recorder.end == CHARIO_RECORDER_WRITE);
 }
 
-static void note_signal(int number)
-{
-}
-
 static int stop_at_third(const struct chario_recorder *now, void *data)
 {
 	return ++calls > 2 ? STOPPED : 0;
@@ -178,17 +169,10 @@ static int stop_at_third(const struct chario_recorder *now, void *data)
 /* A pipe that gives nothing. */
 TEST(test_signal, "a signal wakes a recorder that waits")
 {
-	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } }, never = { 0 };
-	const struct sigaction action = { .sa_handler = note_signal };
-	int err;
-
 	recorder.progress = stop_at_third;
-	sigaction(SIGALRM, &action, NULL);
-	setitimer(ITIMER_REAL, &often, NULL);
-	err = run();
-	setitimer(ITIMER_REAL, &never, NULL);
-	EQUAL(err, STOPPED);
-	EQUAL(recorder.end, CHARIO_RECORDER_STOPPED);
+	EQUAL(tap_interrupt(10000), 0);
+	ENDS(STOPPED, CHARIO_RECORDER_STOPPED);
+	EQUAL(tap_interrupt(0), 0);
 	EQUAL(recorder.taken_bytes, 0);
 }
 

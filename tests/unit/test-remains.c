@@ -4,9 +4,6 @@
  * what its table says is enough to have it back.
  */
 #include "store-exercise.h"
-#include "store-rig.h"
-#include "store/inner.h"
-#include "tap.h"
 
 #define BLOCK  ((size_t)CHARIO_STORE_BLOCK)
 #define SMALL  (20U << 20)

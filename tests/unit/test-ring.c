@@ -3,7 +3,6 @@
  * What a ring keeps whose records have no checksum: all that nobody can have torn.
  */
 #include "stream/inner.h"
-#include "tap.h"
 #include "tape-rig.h"
 
 /* One fills a segment, and the word that a recording has ended needs one of its own. */

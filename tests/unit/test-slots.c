@@ -7,7 +7,6 @@
 #include "copy/slots.h"
 #include "device/ops.h"
 #include "own-store.h"
-#include "tap.h"
 
 #define PIECE  8192U
 #define PIECES 8U

@@ -9,7 +9,6 @@
 #include <chario/store.h>
 
 #include "scratch.h"
-#include "tap.h"
 
 #define BYTES (1U << 20)
 

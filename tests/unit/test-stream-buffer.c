@@ -6,7 +6,6 @@
 
 #include "queue/queue.h"
 #include "stream/inner.h"
-#include "tap.h"
 #include "tape-rig.h"
 
 #define RECORDS 100U

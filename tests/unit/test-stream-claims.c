@@ -5,7 +5,6 @@
  */
 #include "queue/queue.h"
 #include "stream/inner.h"
-#include "tap.h"
 #include "tape-rig.h"
 
 /* What a flush has failed for may be gone: another one that succeeds proves nothing. */

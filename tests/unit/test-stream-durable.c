@@ -5,7 +5,6 @@
 #include <poll.h>
 
 #include "stream/inner.h"
-#include "tap.h"
 #include "tape-rig.h"
 
 /* Nothing is durable that is only in the cache, or behind what is not written. */

@@ -4,7 +4,6 @@
  */
 #include "store/crc32c.h"
 #include "store/format.h"
-#include "tap.h"
 #include "tape-rig.h"
 
 #define RECORDS      12U

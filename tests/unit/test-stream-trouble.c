@@ -3,7 +3,6 @@
  * A disk that is slow, or fails: the producer is told before it is too late.
  */
 #include "stream/inner.h"
-#include "tap.h"
 #include "tape-rig.h"
 
 /* With all buffers on their way nothing is got, and nothing of a long record is left. */

@@ -4,7 +4,6 @@
  */
 #include <pthread.h>
 
-#include "tap.h"
 #include "tape-rig.h"
 
 TEST(test_options, "options are checked, the usual ones suit the area")

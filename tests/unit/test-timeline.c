@@ -3,13 +3,7 @@
  * Reading a timeline: rings merged by time, records joined to requests, tags,
  * and how values are spread.
  */
-#include <sys/mman.h>
-
-#include <chario/timeline.h>
-
-#include "fake.h"
 #include "fake-timeline.h"
-#include "tap.h"
 
 #define MAX_SEEN 256
 

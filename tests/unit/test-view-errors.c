@@ -8,9 +8,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "scratch.h"
 #include "system/sys.h"
-#include "tap.h"
 #include "view-disk.h"
 
 static struct chario_sys real;

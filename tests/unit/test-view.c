@@ -6,10 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
-#include "scratch.h"
-#include "tap.h"
 #include "view-disk.h"
 
 #define NR_ROUNDS  3000

@@ -7,7 +7,6 @@
 
 #include "store/area-inner.h"
 #include "stream/format.h"
-#include "tap.h"
 #include "tape-rig.h"
 
 #define SEGMENT  RIG_SEGMENT

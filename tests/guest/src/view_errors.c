@@ -4,7 +4,4 @@
  */
 #include <chario/view.h>
 
-#include "../../unit/tap.h"
-#include "../../unit/view-disk.c"
-
 #include "../../unit/test-view-errors.c"
