@@ -220,7 +220,7 @@ static int weigh_end(struct chario_store *store, const struct remains *first,
 		return ret;
 	if (!chario_layout_is_sane(&first->header))
 		return -EUCLEAN;
-	/* One that is as long or longer is not: the store of @end overwrote its end. */
+	/* A store that is as long or longer is not whole: that of @end overwrote its end. */
 	ret = is_whole(store, &first->header);
 	if (ret < 0)
 		return ret;
