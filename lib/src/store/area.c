@@ -114,8 +114,9 @@ static int lock_by_name(struct chario_area *area)
 		uint64_t slot, id;
 		int err = look_up(area);
 
-		if (!err)
-			err = lock_out(area);
+		if (err)
+			return err;
+		err = lock_out(area);
 		if (err == -EBUSY) {
 			chario_sys.sleep_ms(PAUSE_MS);
 			continue;
