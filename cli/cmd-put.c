@@ -105,6 +105,8 @@ static int remove_and_create(struct cli_put *put, const struct chario_area_info 
 	if (err)
 		return cli_fail_area(put->cli, err, "cannot replace \"%s\"", put->name);
 	status = create(put);
+	/* The new area stays whatever happens, for its attributes are nowhere else. */
+	put->created = 0;
 	if (status || !old->attributes[0])
 		return status;
 	err = chario_store_set_attributes(put->cli->store, put->name, old->attributes);
