@@ -159,7 +159,7 @@ static bool is_to_leave(const struct chario_node *node, const struct chario_regi
  * Let nobody open the regions that a table lacks.  Returns false, and changes nothing, if one of
  * them is open.  Under disk->node_lock.
  */
-static bool shut(struct chario_disk *disk, const struct chario_region *table, u32 count)
+static bool shut_missing(struct chario_disk *disk, const struct chario_region *table, u32 count)
 {
 	struct chario_node *node;
 	bool is_open = false;
@@ -219,7 +219,7 @@ int chario_regions_set(struct chario_disk *disk, const struct chario_region *tab
 	mutex_lock(&disk->node_lock);
 	if (disk->node.leaves)
 		ret = -ENODEV;
-	else if (!shut(disk, table, count))
+	else if (!shut_missing(disk, table, count))
 		ret = -EBUSY;
 	else
 		ret = replace(disk, table, count);

@@ -52,7 +52,7 @@ static void close_ahead(struct ahead *ahead)
 	chario_pool_destroy(&ahead->pool);
 }
 
-static int add(const struct ahead *ahead, unsigned int number)
+static int add_read(const struct ahead *ahead, unsigned int number)
 {
 	const struct chario_tape *tape = ahead->tape;
 	uint64_t offset = (ahead->first + number) % tape->slots * tape->segment_bytes, place = 0;
@@ -67,7 +67,7 @@ static int add(const struct ahead *ahead, unsigned int number)
 	return chario_queue_add(ahead->queue, &transfer, number);
 }
 
-static int submit(const struct ahead *ahead)
+static int submit_reads(const struct ahead *ahead)
 {
 	int err;
 
@@ -76,7 +76,7 @@ static int submit(const struct ahead *ahead)
 	return err;
 }
 
-static int reap(struct ahead *ahead, unsigned int nr)
+static int reap_reads(struct ahead *ahead, unsigned int nr)
 {
 	struct chario_queue_result results[BLOCKS_AT_ONCE];
 	int count;
@@ -100,11 +100,11 @@ static int read_ahead(struct ahead *ahead, uint64_t from, uint64_t to)
 
 	ahead->first = from;
 	for (unsigned int i = 0; i < nr && !err; i++)
-		err = add(ahead, i);
+		err = add_read(ahead, i);
 	if (!err)
-		err = submit(ahead);
+		err = submit_reads(ahead);
 	if (!err)
-		err = reap(ahead, nr);
+		err = reap_reads(ahead, nr);
 	/* The drive may still use the memory after a read that has not ended well. */
 	for (unsigned int i = 0; i < nr && !err; i++)
 		chario_buffer_outlast(ahead->pool.buffer, ahead->results[i], CHARIO_DISK_BLOCK);
@@ -113,7 +113,8 @@ static int read_ahead(struct ahead *ahead, uint64_t from, uint64_t to)
 }
 
 /* Do the same as chario_tape_peek(); @to is the number behind the last segment that is wanted. */
-static int peek(struct ahead *ahead, uint64_t segment, uint64_t to, struct chario_disk_batch *batch)
+static int peek_ahead(struct ahead *ahead, uint64_t segment, uint64_t to,
+		      struct chario_disk_batch *batch)
 {
 	struct chario_tape *tape = ahead->tape;
 	unsigned char *block;
@@ -146,7 +147,7 @@ int chario_tape_survey(struct chario_tape *tape, uint64_t from, uint64_t end,
 
 	open_ahead(&ahead, tape, from);
 	for (uint64_t segment = from; segment < end && ret >= 0; segment++) {
-		ret = peek(&ahead, segment, end, &found);
+		ret = peek_ahead(&ahead, segment, end, &found);
 		if (ret <= 0 || found.segment < least)
 			continue;
 		*batch = found;
