@@ -31,8 +31,8 @@ struct chario_area;
  *
  * Context: may sleep; with O_RDWR also until a change of the table that is under way has
  * ended, and writes to the area by a process that has died, see chario_store_on_wait().
- * Return: 0; -ENOENT if there is no such area; -EBUSY if it already has a writer, or is
- * being moved or removed, if writes of a dead process have not ended in time, or if the lock
+ * Return: 0; -ENOENT if there is no such area; -EBUSY if it has a writer, or is being moved
+ * or removed, for all of a tenth of a second, if writes of a dead process have not ended in time, or if the lock
  * of the table could not be had, see chario_store_create(); -EROFS if
  * the store was opened for reading and @flags is O_RDWR; -EINVAL if @flags has another
  * value; -EMFILE, -ENOMEM; -EUCLEAN; or an error of pread(2).
