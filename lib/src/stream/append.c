@@ -12,8 +12,8 @@ static bool is_sane(const struct store_end *end)
 }
 
 /*
- * Place the head behind segments that hold nothing readable, and batches that may be there: each
- * block may have been one, and they have serial numbers from 0 on.
+ * Place the head behind segments that hold nothing readable, and behind batches that may be there:
+ * reserve a serial number for each block that is skipped.  Without a batch before, the first is 0.
  */
 static void skip_to(struct chario_stream *stream, struct chario_head *head, uint64_t next)
 {
@@ -44,8 +44,8 @@ static bool is_all_told(const struct chario_area_stream *entry, const struct cha
  * Place the head behind damage.  The head is the end of what can be read now.  Records that
  * the table knows of behind it, and segments that cannot be read, are damaged but may be
  * readable another time, so they are not overwritten, and their numbers are not given again.
- * Where nothing tells these, as many are left out as fit.  Nothing tells their times, either, so a
- * new run begins.  Returns 0 or a negative errno.
+ * If the table does not tell how many numbers were used, as many are skipped as the segments can
+ * hold.  Nothing tells their times, either, so a new run begins.  Returns 0 or a negative errno.
  */
 static int skip_damage(struct chario_stream *stream, const struct chario_area_stream *entry,
 		       struct chario_head *head)
@@ -93,8 +93,8 @@ static int skip_damage(struct chario_stream *stream, const struct chario_area_st
 }
 
 /*
- * Find the head before damage.  Behind the head of a recording that was not closed, or continued
- * since, damage may hide segments that nothing tells of.
+ * Find the head.  If the recording was not closed, or was continued since, damage may hide segments
+ * behind it that nothing tells of: then search again, with a survey.
  */
 static int find_head(struct chario_stream *stream, const struct chario_area_stream *entry,
 		     struct chario_head *head)

@@ -37,7 +37,7 @@
 #define CHARIO_DISK_BATCH_SEALED (1U << 1) /* its other blocks became durable first */
 #define CHARIO_DISK_BATCH_MIDDLE (1U << 2) /* begins in the middle of a record */
 #define CHARIO_DISK_BATCH_CLEAN  (1U << 3) /* in a ring: no earlier part has torn any of it */
-#define CHARIO_DISK_BATCH_TOLD   (1U << 4) /* in a ring: the table records an end */
+#define CHARIO_DISK_BATCH_TOLD   (1U << 4) /* in a ring: its program records an end in the table */
 #define CHARIO_DISK_BATCH_TIMES  (1U << 5) /* its first block has a struct chario_disk_times */
 #define CHARIO_DISK_BATCH_STEADY (1U << 6) /* times of records are those of the system's clock */
 #define CHARIO_DISK_BATCH_AFTER  (1U << 7) /* its part continues a closed recording */

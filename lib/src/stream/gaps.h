@@ -52,7 +52,7 @@ struct chario_gaps {
 	uint64_t nr_hidden;
 };
 
-/* Returns a gap of so many records, up to a number of them, of which nothing tells yet. */
+/* Returns a gap of @records records that ends at record @to, none of them known to be durable. */
 struct chario_gap chario_gap_of(uint64_t segment, uint64_t to, uint64_t records);
 
 /* Leave out of a gap what was durable. */
@@ -80,7 +80,10 @@ uint64_t chario_gaps_judge(const struct chario_gaps *gaps, const struct chario_g
 /* Returns those of all gaps before the last record that has been read. */
 uint64_t chario_gaps_count(const struct chario_gaps *gaps, bool is_closed);
 
-/* Returns those of all gaps behind it, among so many committed records. */
+/*
+ * Returns the numbers not known to be durable in all gaps behind the last record that has been
+ * read, and that end at @records committed records or before.
+ */
 uint64_t chario_gaps_count_behind(const struct chario_gaps *gaps, uint64_t records);
 
 #endif /* CHARIO_GAPS_H */

@@ -79,7 +79,8 @@ enum chario_batch_state {
 
 /**
  * struct chario_mark - a place in the recording, behind a batch
- * @segment: number of the first segment that does not lie entirely before the place
+ * @segment: number of the first segment that does not lie entirely before the place; only of
+ *	@completed, @flushing and @durable of a stream
  * @batches: number of batches before it
  * @records: number of records before it
  * @position: bytes of data in these records
@@ -238,8 +239,8 @@ struct chario_patience {
  * @reap_ns: time at which results were last taken
  * @clock: the system's clock, and times of records
  * @now_ns: latest known value of CLOCK_MONOTONIC
- * @dirty_ns: time at which the oldest batch that is complete and not durable was
- *	opened
+ * @dirty_ns: start of the interval of flushes: the opening of the first batch completed
+ *	since all was durable, or the submission of the last flush; 0 if all is durable
  * @timer_ns: time at which the timer expires, or UINT64_MAX
  * @timer: timerfd descriptor
  * @epoll: epoll descriptor of the timer and the queue

@@ -308,9 +308,9 @@ static void drop_repeated(const struct chario_losses_batch *batch, uint64_t next
 
 /*
  * Judge the gaps at the end of a part, of whose last batch the next part counts the whole records,
- * and has made them durable.  That may count a record that began earlier, whether its beginning was
- * there or not.  If the first batch of the next part is missing, too, these records and those in the
- * tail may belong to either.
+ * and has made them durable.  It may count the record in the middle, whose end it found, although
+ * the beginning was missing, so its count does not settle that gap.  If the first batch of the next
+ * part is missing, too, the record in the middle and those in the tail may belong to either.
  */
 static void judge_end(const struct chario_losses_batch *last, const struct chario_disk_batch *batch,
 		      struct chario_gap gaps[NR_GAPS], struct chario_gap *behind)
@@ -361,8 +361,8 @@ static void leave_batch(struct chario_losses *losses, const struct chario_disk_b
 }
 
 /*
- * Begin with the first batch, and a gap before it if the recording begins there.  Numbers that a
- * program has left out for damage are not those of records that may not have been durable.
+ * Begin with the first batch, and a gap before it if the recording begins there.  Numbers skipped
+ * for damage do not count as undurable records.
  */
 static void begin_with(struct chario_losses *losses, const struct chario_disk_batch *batch,
 		       bool from_start)

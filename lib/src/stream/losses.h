@@ -120,7 +120,10 @@ void chario_losses_take_back(struct chario_losses *losses);
  */
 uint64_t chario_losses_count_durable_behind(const struct chario_losses *losses);
 
-/* Count these as missing; so many numbers are, and all others were lost. */
+/*
+ * Count as missing the records that chario_losses_count_durable_behind() returns; the rest of
+ * @numbers were lost by the producer.
+ */
 void chario_losses_pass_durable(struct chario_losses *losses, uint64_t numbers);
 
 /* Count the records that are missing behind the last one, up to the number @end. */

@@ -192,8 +192,8 @@ static int find_place(struct chario_stream *stream)
 }
 
 /*
- * Each segment needs a batch that is being written and one that is closed; the end needs
- * one more.
+ * A full ring of batches only makes the next batch wait for the oldest one.  There is room for two
+ * of each segment, one that is being written and one behind it, and for two more.
  */
 static int make_batches(struct chario_stream *stream)
 {

@@ -30,7 +30,7 @@
 /* Time that a reader sleeps between two looks, in nanoseconds. */
 #define CHARIO_READER_SLEEP_NS 10000000L
 
-/* Number of looks at the next place for each look at the whole window. */
+/* The first look of so many is thorough: it searches the whole recording. */
 #define CHARIO_READER_LOOKS 16U
 
 /**
@@ -67,13 +67,13 @@ struct chario_reader_clock {
  * @skipped: number of missing records between the last one that was given and @expected
  * @from_sequence: number below which records are passed over
  * @from_time_ns: time before which records are passed over
- * @looks: number of looks since the window was read
+ * @looks: number of looks since the last batch, or the begin of the call
  * @noted: number behind the segment for which the newest one was looked up last
  * @end: number behind the last record, at the end of a recording that was ended, or in front of
  *	which it was cut off
  * @is_cut: true if the recording was cut off and lacks durable records behind the place
- * @ended_ns: time of the end in the table, when the place was last behind all batches; 0 if the
- *	recording was continued behind it
+ * @ended_ns: time of the end in the table at the last look there; 0 if the recording was continued
+ *	behind it
  * @had_writer: true if there was a producer at the last look
  * @clock: clock of the record that began last
  * @losses: records that are missing and were not durable

@@ -122,7 +122,8 @@ static int is_past(struct chario_reader *reader, uint64_t segment)
 
 /*
  * A segment is written only when all segments up to a window before it are durable.  So
- * this segment is final if one that far ahead exists.
+ * this segment is final if one that far ahead exists.  The two behind that tell the same, as it may
+ * be damaged, or be written after them.
  */
 int chario_reader_is_final(struct chario_reader *reader, uint64_t segment)
 {
@@ -195,10 +196,12 @@ static bool may_come(const struct chario_reader *reader, const struct chario_dis
 		     const struct chario_disk_batch *newest)
 {
 	const struct chario_disk_batch *last = &reader->last;
-	uint64_t missing = chario_saturating_sub(batch->segment, 1);
+	uint64_t last_missing = chario_saturating_sub(batch->segment, 1);
 
-	if (batch->segment <= reader->tape.told || newest->segment >= missing + reader->tape.window)
+	if (batch->segment <= reader->tape.told ||
+	    newest->segment >= last_missing + reader->tape.window)
 		return false;
+	/* Segments between two batches of one part are of this part, which may have ended. */
 	return reader->fresh ? batch->segment :
 			       batch->part != last->part || newest->part == last->part;
 }

@@ -65,9 +65,9 @@ static int may_be_written(struct chario_tape *tape, uint64_t segment)
 }
 
 /*
- * Returns whether a segment may have been written that is within a window of another, which
- * overwrites one.  The newest segments may have been damaged, or skipped by a program that
- * continues: each is at most a window behind another or the newest that is there.
+ * Returns whether segment @next, which overwrites the one just read, may have been begun; or a
+ * negative errno.  The newest segments may be damaged or skipped: starting from the newest one
+ * found, each place that may have been written extends the search by a window.
  */
 static int may_be_torn(struct chario_reader *reader, uint64_t next)
 {

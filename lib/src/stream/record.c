@@ -72,7 +72,10 @@ static int reserve(struct chario_stream *stream, struct copy *copy,
 	int err;
 
 	CHARIO_LOCK(&stream->lock);
-	/* All fragments have the time of the record, of the clock as it is looked at below. */
+	/*
+	 * All fragments have the time of the record.  Read the time before
+	 * chario_stream_reserve() checks whether the clock was set.
+	 */
 	if (!copy->time_ns)
 		copy->time_ns = chario_sys_clock(CLOCK_REALTIME);
 	err = copy->done ? 0 : check_length(stream, copy->bytes, patience->timeout_ns);

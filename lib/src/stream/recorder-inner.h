@@ -28,9 +28,10 @@
  * @scratch_bytes: length of @scratch
  * @whole: number of bytes of a datagram, a packet or events in @scratch that have no room yet; 0 if
  *	none
- * @whole_ns: time of arrival of a datagram in @scratch; 0 if unknown
+ * @whole_ns: time of arrival of a datagram in @scratch, nanoseconds since 1970; 0 if unknown
  * @filled: number of bytes of the record that have been read
- * @frame_left: number of bytes until the record is full
+ * @frame_left: number of bytes to the next multiple of @record_bytes of @recorder in the source; a
+ *	record that ends early, after @part_ns, leaves the rest of them to the next one
  * @record_ns: time when the record began
  * @wait_since_ns: time since which the source waits; 0 if it does not
  * @gap_since_ns: time since which records are lost; 0 if none are
@@ -39,7 +40,7 @@
  * @asked: first result of the callback other than 0
  * @abandoned: true if the callback has ended the drain
  *
- * Times are nanoseconds of CLOCK_MONOTONIC.
+ * Other times are nanoseconds of CLOCK_MONOTONIC.
  */
 struct recorder_loop {
 	struct chario_recorder *recorder;

@@ -46,7 +46,7 @@ enum stream_source_kind {
  * @dropped: number of datagrams that the kernel had no room for, as far as they are counted
  * @probe: pipe that shows whether a pipe gives packets; only of a pipe
  * @is_socket: true for a socket of any kind
- * @is_unix: true for a socket of unix(7)
+ * @is_unix: true for a datagram socket of unix(7)
  * @has_times: true for a socket whose datagrams have a time of arrival
  * @is_device: true for a character device
  * @is_log: true for the log of the kernel, /dev/kmsg

@@ -167,9 +167,8 @@ static void note_torn(struct chario_head *head, uint64_t segment)
 }
 
 /*
- * Count the segments with bad batches before one that these have hidden.  Where the first header
- * of its segment is bad, those of the segment before are bad, too, if the bad ones had no room
- * before it.
+ * Count the segments with bad batches before one that these have hidden.  If more batches are
+ * missing than blocks lie before it in its segment, some are missing from the segment before.
  */
 static void count_torn(struct chario_head *head, const struct chario_disk_batch *found)
 {

@@ -4,9 +4,8 @@
  *
  * A batch ends where the next one begins, so damage to a header hides the batches behind it in the
  * segment.  Where no more writes to a segment are under way, each of its other blocks may begin
- * one of them.  A header tells its part, segment and place, so no data are mistaken for one.  A
- * segment whose first header is damaged is hidden altogether, which matters for the newest one
- * only: the segments behind it tell of any other.
+ * one of them.  A header tells its part, segment and place, so no data are mistaken for one.  In a
+ * segment whose first header is damaged, chario_tape_inside() finds the first batch that is left.
  */
 #include "stream/tape.h"
 
@@ -92,8 +91,9 @@ static int look_ahead(struct ahead *ahead, uint32_t offset, struct chario_disk_b
 }
 
 /*
- * Returns whether a batch can be one behind another, and is not left by a part before that: a
- * later part knew the records before the last batch to be durable, an earlier one did not.
+ * Returns whether @batch may follow @last.  In the same segment it must be of the same part.  In
+ * another one, a batch of another part must know of more durable records than lie before @last;
+ * else an earlier part has left it.
  */
 static bool may_follow(const struct chario_disk_batch *last, const struct chario_disk_batch *batch)
 {
@@ -105,7 +105,7 @@ static bool may_follow(const struct chario_disk_batch *last, const struct chario
 	       (batch->part == last->part || batch->durable_records > last->records);
 }
 
-/* Take note of a block without a header that cannot be read.  Returns 0 or a negative errno. */
+/* Set @unread_rest if the drive cannot read this block.  Returns 0 or a negative errno. */
 static int note_unread(struct chario_tape *tape, uint64_t segment, uint32_t offset)
 {
 	int ret = chario_tape_is_unreadable(tape, segment, offset);

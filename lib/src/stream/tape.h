@@ -34,10 +34,11 @@ struct chario_tape_place {
  * @told: number behind the last segment of parts before the present one, as far as the table knew;
  *	0 if it knew of none
  * @seen: number behind the newest segment that any search has found
- * @gap: number of places right behind the newest segment, up to a window, that have no valid
- *	header and may have been written all the same
+ * @gap: number of places right behind the newest segment that have no valid header and may have
+ *	been written all the same; at most a window, and one more behind the first lap
  * @doubtful: true if damage may hide segments from the usual search
- * @surveyed: true if all headers behind the head have been read because of that
+ * @surveyed: true if all headers behind the head have been read, because of that or because a
+ *	segment behind the head is known
  * @survey_reads: number of reads of headers that this took
  * @reads_then: number of reads of headers before it and in it
  * @searched: the last place behind which a search met no batch that a bad one hides
@@ -210,9 +211,11 @@ int chario_tape_survey(struct chario_tape *tape, uint64_t from, uint64_t end,
 		       struct chario_disk_batch *batch);
 
 /*
- * Find the first header of the newest segment.  A tape that is doubtful is searched whole, once,
- * and again when other reads have been as many: a producer may have gone on behind damage.
- * Returns 1, 0 if there is none, or a negative errno.
+ * Find the first header of the newest segment.  If the tape is doubtful, or the table or an
+ * earlier search knows of a segment behind the one that the usual search finds, a survey reads all
+ * headers behind that one.  It is made again when other reads have been as many, or @surveyed was
+ * reset: a producer may have gone on behind damage.  Returns 1, 0 if there is none, or a negative
+ * errno.
  */
 int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch);
 
@@ -243,9 +246,9 @@ bool chario_tape_is_told(const struct chario_disk_batch *last,
 int chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment, uint32_t offset);
 
 /*
- * Returns whether the recording was closed and not continued since, so that all of it was
- * durable.  The last batch alone does not tell: it is written before the flush that makes it,
- * and those before it, durable.
+ * Returns whether the part of the last batch was closed, so that all of it was durable.  Another
+ * part may have been begun behind it and left nothing: see @continued.  The last batch alone does
+ * not tell: it is written before the flush that makes it, and those before it, durable.
  */
 bool chario_head_is_closed(const struct chario_head *head, const struct chario_area_stream *entry);
 
@@ -263,8 +266,8 @@ int chario_tape_next(struct chario_tape *tape, const struct chario_disk_batch *l
 		     struct chario_disk_batch *batch);
 
 /*
- * Find the batch behind @last at any block of the rest of its segment, past bad ones.  Returns the
- * same.
+ * Find the batch behind @last at any block of the rest of its segment, past bad ones.  The place
+ * that chario_tape_find_hidden() has searched is forgotten.  Returns the same.
  */
 int chario_tape_rest(struct chario_tape *tape, const struct chario_disk_batch *last,
 		     struct chario_disk_batch *batch);

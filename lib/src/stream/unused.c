@@ -10,7 +10,10 @@
 
 #include <errno.h>
 
-/* Records that the end in the table tells, or that may be in what cannot be read, count. */
+/*
+ * Records that the end in the table tells, or that may be in what cannot be read, count.  Without a
+ * head, an end in the table does not tell that nothing was written, so a survey looks for more.
+ */
 static int check_records(struct chario_tape *tape, const struct chario_area_stream *entry)
 {
 	const struct store_end *end = &entry->end;
