@@ -204,7 +204,10 @@ static bool is_to_be_published(const struct cli_put *put)
 	return put->into != put->name && put->written == put->source.bytes && !put->broken;
 }
 
-/* Have the copy take the name.  If that fails, a byte is left to the same command. */
+/*
+ * Have the copy take the name.  If that fails, count one byte as missing, so that the area stays
+ * unfinished and the same command tries again.
+ */
 static int publish(const struct cli_put *put)
 {
 	int err = chario_area_publish(put->area, put->name);
@@ -345,6 +348,7 @@ static int finish(struct cli_put *put, int status)
 {
 	if (!status && put->written == put->source.bytes && !cli_source_changed(&put->source))
 		return record(put);
+	/* Data from before the error may be durable.  It was reported, so this result is ignored. */
 	if (put->broken)
 		write_down(put);
 	else if (put->written > put->recorded && put->written < put->source.bytes)
@@ -400,7 +404,7 @@ static int put_whole(struct cli_put *put)
 	if (put->start)
 		cli_say(put->cli, "goes on after %" PRIu64 " bytes", put->start);
 	cli_interrupt_catch();
-	/* A copy of an empty source is recorded once, at the end. */
+	/* The tag is recorded before the first byte; a copy of an empty source only at the end. */
 	status = put->source.bytes ? record(put) : CLI_OK;
 	cli_progress_begin(&put->progress, put->name, put->start, put->source.bytes, put->quiet);
 	if (!status)
@@ -413,7 +417,10 @@ static int put_whole(struct cli_put *put)
 	return status;
 }
 
-/* A missing or incomplete area has no content to compare with. */
+/*
+ * With --changed, a missing area is created and a partial copy of this source is continued; any
+ * other area, complete or not, is compared.
+ */
 static int run(struct cli_put *put)
 {
 	struct chario_area_info area;

@@ -98,9 +98,9 @@ static int open_file(const struct cli *cli, struct cli_intake *intake)
 }
 
 /*
- * Ask for a large buffer, and for the time of each datagram and the number of datagrams that
- * the kernel had no room for, before the first comes; the recorder asks again.  A recording also
- * works if the kernel refuses these options.
+ * Ask for a large buffer.  If the address asks for datagrams, ask also for the time of each and the
+ * number of those that the kernel had no room for, before the first comes; the recorder asks again,
+ * also of standard input.  A recording works without these options, too.
  */
 static void prepare_socket(const struct cli *cli, const struct cli_intake *intake)
 {

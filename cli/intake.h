@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The source of a recording: a stream of bytes (a file, a pipe, a connection), or
- * datagrams, each of which is a record.
+ * The source of a recording: a file, a pipe, a device, a connection or a socket for datagrams.
+ * The library finds out where its records begin and end.
  */
 #ifndef CHARIO_CLI_INTAKE_H
 #define CHARIO_CLI_INTAKE_H
@@ -14,7 +14,7 @@
  * struct cli_intake - an open source
  * @name: name as given, for messages
  * @fd: descriptor to poll and to read
- * @datagrams: true if each read gives one datagram, which is a record
+ * @datagrams: true if the address asks for datagrams; of standard input the library finds it out
  * @path: path of a socket that was created here and is removed at the end; else NULL
  * @inode: number of the inode of @path
  * @listens: true if @fd is a socket that waits for a connection

@@ -33,9 +33,9 @@
  * @recorded: end of the part that is durable, as recorded in the table, in bytes
  * @recorded_ns: time of that record on CLOCK_MONOTONIC
  * @nr_written: number of blocks that this run has written
- * @created: number of the area that this run has made; 0 if it has made none
+ * @created: number of a new area that is removed if nothing could be read; 0 if there is none
  * @begun: true if the library had its memory, and the source could be read
- * @broken: true if nothing more can be written, which has been reported
+ * @broken: true if the copy has ended with an error of a write
  * @unflushed: true if a flush has failed, so that written data may be lost
  */
 struct cli_put {
