@@ -61,7 +61,10 @@ struct chario_area_stream {
 	uint64_t reached;
 };
 
-/* Implements chario_area_open() for any use.  Returns -EBUSY if others have the area open. */
+/*
+ * Implements chario_area_open() for any use.  Returns -EBUSY if others have had the area open for
+ * all attempts, 0.1 s in all.
+ */
 int chario_area_open_for(struct chario_store *store, const char *name, enum area_use use,
 			 struct chario_area **area);
 

@@ -13,7 +13,10 @@
 
 #define AREA_INFO_MIN offsetof(struct chario_area_info, name)
 
-/* Attempts to lock an area that is renamed or removed between look-up and lock. */
+/*
+ * Attempts to open or publish an area while others use, rename, remove or create areas of its name.
+ * PAUSE_MS lies between those that found it in use.
+ */
 #define OPEN_ATTEMPTS 100
 #define PAUSE_MS      1
 
@@ -104,9 +107,9 @@ static int raise_fence(const struct chario_area *area, bool wait)
 }
 
 /*
- * The area that was locked must still have the name afterwards.  A caller who finds that it has not
- * has kept others for a moment from the area whose slot that is now, so one that is in use is looked
- * at again.
+ * The area that was locked must still have the name afterwards.  A caller whose area is removed
+ * after the look-up holds, for a moment, the locks of its slot, which may belong to a new area by
+ * now.  So EBUSY is retried.
  */
 static int lock_by_name(struct chario_area *area)
 {
@@ -408,7 +411,8 @@ int chario_area_continue_stream(struct chario_area *area, const struct store_end
 
 /*
  * Programs of the first release leave the end of an earlier recording in the entry.  An end that
- * was removed still tells how far the recording had come, and without a ring all else.
+ * was removed still tells how far the recording had come; without a ring, it stays valid for the
+ * parts before it.
  */
 static void fill_end(const struct store_fields *fields, struct chario_area_stream *stream)
 {

@@ -115,7 +115,7 @@ bool chario_lock_is_held(int fd, uint64_t byte)
 	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type == F_WRLCK;
 }
 
-/* Long waiters retry more often than new ones. */
+/* The pause grows to 5 ms.  From 1 s on it shrinks, so that long waiters win over new ones. */
 int chario_lock_wait(int fd, uint64_t byte, bool exclusive, int64_t ns)
 {
 	struct timespec pause = { .tv_nsec = SHORT_NS };
