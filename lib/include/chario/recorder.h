@@ -76,8 +76,8 @@ typedef int chario_recorder_progress(const struct chario_recorder *recorder, voi
  * @flags: CHARIO_RECORDER_* bits
  * @record_bytes: length of a record of a stream of bytes, or largest length of a datagram
  *	or a packet; 1 to chario_stream_room_bytes().  Events are read up to the latter.
- * @part_ns: time in nanoseconds after which a record that has begun ends, full or not; 0
- *	for 1 s
+ * @part_ns: time in nanoseconds after which a record that has begun ends, full or not; the
+ *	next one then has the rest of its length; 0 for 1 s
  * @limit_bytes: number of bytes to take; the last datagram may exceed it; 0 for no limit
  * @limit_ns: time to record in nanoseconds; 0 for no limit
  * @progress: function that is told of the progress, or NULL
