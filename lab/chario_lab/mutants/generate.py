@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Mutations made of C sources: each flush, each checked result and each bound is removed in turn.
+"""Mutations made of C sources: flushes, bounds, checked results, guards and loops, removed or changed in turn.
 
 The sources are as clang-format leaves them, and that is all that is known of C here: a function
 begins with a brace in the first column, and a condition stands in one pair of parentheses.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each flush, each checked result and each bound of the library is removed, one at a time.
+"""Each flush, bound, checked result, guard and loop of the library is removed or changed, one at a time.
 
 generate.py makes these mutations; a unit test that runs the mutated line has to fail.  Those that
 change nothing a test could see are in tests/mutants/equivalent.toml, with the reason.  An entry of

@@ -187,7 +187,7 @@ def run_limited(command: Sequence[str], folder: Path, limit_s: float) -> Ended:
 
 
 def end(process: subprocess.Popen[str]) -> str:
-    """Ask a program to end, as ctrl-c does, and make it; its output."""
+    """Ask a program to end by SIGINT, and then kill its group; its output."""
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(signal.SIGINT)
     try:

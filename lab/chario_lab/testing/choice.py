@@ -22,7 +22,7 @@ from chario_lab.testing.changes import read_changes
 CHOICES = {
     "all": "every test",
     "listed": "the files that name the kernel; 6.1 has all",
-    "product": "the listed files, but those of the lab's own only where what they show has changed",
+    "product": f"the listed files; on {FIRST_KERNEL}, those of the lab's own only where what they show has changed",
     "changed": "smoke tests, and the listed files of what has changed",
 }
 MARKS = ("area(beginning, ...)", "kernels(name, ...)", "smoke", "cpus(count)", "stock", "slow")
@@ -50,7 +50,7 @@ class Choice:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Files of other folders are left alone; files that are slow begin first."""
+        """Tests of other folders are never deselected; files that are slow begin first."""
         wanted = {item: self._wants(item) for item in items}
         config.hook.pytest_deselected(items=[item for item in items if not wanted[item]])
         items[:] = sorted((item for item in items if wanted[item]), key=rank)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""No source of the module is below itself, and no folder.
+"""Fail on circular dependencies between the sources of the module, or between its folders.
 
 A source is above those whose functions and data it uses, as its object says, and
 so is its folder above theirs.

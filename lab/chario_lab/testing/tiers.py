@@ -185,7 +185,7 @@ def plan_long(setting: Setting) -> Plan:
         *(with_environment(stage, **NO_SAMPLES) for stage in everywhere),
         guests(setting, KCSAN, "listed"),
         pytest(setting, "100 killed machines", *cuts, KILLS="100"),
-        pytest(setting, "1,000 killed writers", f"{GUEST}/store/test_fencing.py", WRITERS="112"),
+        pytest(setting, "1,000 killed writers", f"{GUEST}/store/test_fencing.py", WRITERS="112"),  # 3 ways, 3 media
         *(pytest(setting, f"10,000 claims {kernel}", f"{GUEST}/block/test_claims.py", "-k", "while_the_table",
                  f"--kernel={kernel}", CLAIM_TURNS="2500")
           for kernel in SERIES if kernel in setting.kernels),
