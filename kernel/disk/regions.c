@@ -2,8 +2,8 @@
 /*
  * Regions: ranges of a disk that have nodes of their own, /dev/chardiskNpM.
  *
- * Where they are, user space reads from a partition table and tells.  The regions of a
- * disk are set all at once; those that stay the same are left alone.
+ * User space reads the partition table and sets the regions.  The regions of a disk are set
+ * all at once; those that stay the same are left alone.
  */
 #include <linux/cdev.h>
 #include <linux/device.h>

@@ -13,7 +13,7 @@
 #include "front/front.h"
 #include "types/disk.h"
 
-/* A writer of all of a disk and one of a region would write under each other. */
+/* A writer of all of a disk and one of a region would overwrite each other's data. */
 static bool has_rival(const struct chario_node *node)
 {
 	const struct chario_node *other;
