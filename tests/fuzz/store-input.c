@@ -62,7 +62,7 @@ static void add_filling(struct chario_store *store)
 static void add_stream(struct chario_store *store)
 {
 	const struct chario_area_stream stream = {
-		.session = 1, .segment_bytes = BLOCK, .nr_buffers = 2, .ring = true
+		.session = 1, .segment_bytes = BLOCK, .window = 2, .ring = true
 	};
 	struct chario_area *area;
 

@@ -72,7 +72,7 @@ static bool describe(const struct tape_settings *settings)
 	const struct chario_area_stream stream = {
 		.session = settings->session,
 		.segment_bytes = settings->segment_bytes,
-		.nr_buffers = settings->window,
+		.window = settings->window,
 		.ring = settings->flags & TAPE_RING,
 	};
 	struct chario_area *area;

@@ -148,7 +148,7 @@ static void describe(struct chario_store *store, const struct recipe *recipe,
 		.session = stream.session,
 		.goal = recipe->records / 2,
 		.segment_bytes = stream.segment_bytes,
-		.window = stream.nr_buffers,
+		.window = stream.window,
 		.flags = recipe->settings | (stream.ring ? TAPE_RING : 0),
 		.cut = TAPE_BYTES / 4,
 	};

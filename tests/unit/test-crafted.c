@@ -252,7 +252,7 @@ TEST(test_segments, "segments that are too long or too short are refused")
 		struct chario_store *store = cases[i].is_large ? large : rig.store;
 		const struct chario_area_stream is = { .session = 1,
 						       .segment_bytes = cases[i].bytes,
-						       .nr_buffers = cases[i].window };
+						       .window = cases[i].window };
 		struct chario_area *area;
 
 		EQUAL(chario_area_open(store, LAB_AREA, O_RDWR, &area), 0);

@@ -177,7 +177,7 @@ TEST(test_entries, "an entry that no program writes is at fault")
 		.name = "a",
 		.fields = { .id = 1,
 			    .flags = STORE_ENTRY_STREAM,
-			    .nr_buffers = 1,
+			    .window = 1,
 			    .segment_bytes = BLOCK,
 			    .offset = 8 * BLOCK,
 			    .bytes = 1,

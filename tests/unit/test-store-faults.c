@@ -223,7 +223,7 @@ static void take_slot(size_t slot, uint64_t id)
 
 static void lose_open_area(uint64_t id)
 {
-	struct chario_area_stream stream = { .session = 1, .segment_bytes = 4096, .nr_buffers = 1 };
+	struct chario_area_stream stream = { .session = 1, .segment_bytes = 4096, .window = 1 };
 	unsigned char before[BLOCK];
 	struct chario_store *store;
 	struct chario_area *area;

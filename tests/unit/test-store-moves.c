@@ -92,7 +92,7 @@ TEST(recordings_keep_their_length, "recordings keep their length")
 {
 	const struct chario_area_stream stream = { .session = 1,
 						   .segment_bytes = BLOCK,
-						   .nr_buffers = 2 };
+						   .window = 2 };
 	struct chario_area_stream is;
 	struct chario_area *area;
 

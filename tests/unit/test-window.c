@@ -57,7 +57,7 @@ static int read_window(void)
 	if (err)
 		return err;
 	err = chario_area_get_stream(area, &is);
-	window = is.nr_buffers;
+	window = is.window;
 	chario_area_close(area);
 	return err;
 }

@@ -42,7 +42,7 @@ struct chario_area {
  * struct chario_area_stream - the recording of an area
  * @session: number that identifies the recording
  * @segment_bytes: bytes of a segment
- * @nr_buffers: number of segments that may have been in flight at a time
+ * @window: number of segments that may be written and not durable
  * @ring: true if the oldest segments are overwritten when the area is full
  * @end: end of the recording, or of an earlier part
  * @continued: true if another part was begun behind the end, of which there may be nothing; that
@@ -54,7 +54,7 @@ struct chario_area {
 struct chario_area_stream {
 	uint64_t session;
 	uint32_t segment_bytes;
-	uint32_t nr_buffers;
+	uint32_t window;
 	bool ring;
 	struct store_end end;
 	bool continued;

@@ -385,7 +385,7 @@ int chario_area_set_stream(struct chario_area *area, const struct chario_area_st
 		fields.flags |= STORE_ENTRY_RING;
 	fields.session = stream->session;
 	fields.segment_bytes = stream->segment_bytes;
-	fields.nr_buffers = stream->nr_buffers;
+	fields.window = stream->window;
 	fields.end_session = 0;
 	memset(&fields.end, 0, sizeof(fields.end));
 	return change(area, &fields);
@@ -445,7 +445,7 @@ int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *
 	*stream = (struct chario_area_stream){
 		.session = fields->session,
 		.segment_bytes = fields->segment_bytes,
-		.nr_buffers = fields->nr_buffers,
+		.window = fields->window,
 		.ring = fields->flags & STORE_ENTRY_RING,
 	};
 	fill_end(fields, stream);

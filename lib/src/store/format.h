@@ -128,7 +128,7 @@ struct store_end {
  * @moved_bytes: bytes from the start of the area that lie at @offset while it is being
  *	moved; the rest lies at @move_offset
  * @session: number of the session of a stream
- * @nr_buffers: number of buffers of a stream
+ * @window: number of segments of a stream that may be written and not durable
  * @end_session: lower half of the session of a stream that was closed, or its complement if it has
  *	been continued since; any other value makes @end invalid
  * @end: end of a stream that was closed; its last segment alone, or those that were skipped, of a
@@ -148,7 +148,7 @@ struct store_fields {
 	uint64_t move_offset;
 	uint64_t moved_bytes;
 	uint64_t session;
-	uint32_t nr_buffers;
+	uint32_t window;
 	uint32_t end_session;
 	struct store_end end;
 };

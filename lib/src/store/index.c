@@ -257,8 +257,8 @@ static const char *stream_fault(const struct store_fields *fields)
 	if (!fields->segment_bytes || fields->segment_bytes % CHARIO_STORE_BLOCK ||
 	    fields->segment_bytes > fields->allocated_bytes)
 		return "the segments of its recording have a length that none can have";
-	if (!fields->nr_buffers)
-		return "its recording has no buffers";
+	if (!fields->window)
+		return "its recording has no window";
 	return NULL;
 }
 

@@ -137,8 +137,8 @@ static int plan_new(struct chario_stream *stream, struct chario_area_stream *ent
 	slots = info.allocated_bytes / stream->options.segment_bytes;
 	entry->segment_bytes = stream->options.segment_bytes;
 	entry->ring = stream->options.flags & CHARIO_STREAM_RING;
-	entry->nr_buffers = choose_window(stream, slots, entry->ring);
-	stream->window = entry->nr_buffers;
+	entry->window = choose_window(stream, slots, entry->ring);
+	stream->window = entry->window;
 	/*
 	 * The table stores the lower half of the session with the end, or the complement of
 	 * that, and 0 means that there is no end.

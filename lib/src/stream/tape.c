@@ -30,7 +30,7 @@ int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 		.session = stream->session,
 		.slots = info.allocated_bytes / stream->segment_bytes,
 		.segment_bytes = stream->segment_bytes,
-		.window = stream->nr_buffers,
+		.window = stream->window,
 		.ring = stream->ring,
 		.told = stream->reached,
 	};
