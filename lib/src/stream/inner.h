@@ -232,7 +232,7 @@ struct chario_patience {
  * @close_soon: true if the open batch is to be closed as soon as possible
  * @ending: true if all records are to be made durable
  * @in_flight: number of transfers added to the queue and not ended
- * @nr_added: nonzero if the queue has transfers that it could not submit yet
+ * @submit_err: result of the last submission; if it is not 0, transfers wait in the queue
  * @timed_out: true if a write moved fewer bytes than asked, so that the drive may
  *	still use its memory
  * @submit_ns: time of the last submission, CLOCK_MONOTONIC
@@ -301,7 +301,7 @@ struct chario_stream {
 	bool close_soon;
 	bool ending;
 	uint32_t in_flight;
-	int nr_added;
+	int submit_err;
 	bool timed_out;
 	uint64_t submit_ns;
 	uint64_t reap_ns;

@@ -205,14 +205,14 @@ void chario_stream_add_ready(struct chario_stream *stream)
 {
 	int err;
 
-	if (!stream->nr_ready && !stream->nr_added)
+	if (!stream->nr_ready && !stream->submit_err)
 		return;
 	if (has_settled(stream))
 		add_all(stream);
 	else
 		chario_stream_look_again(stream);
 	err = chario_queue_submit(stream->queue);
-	stream->nr_added = err;
+	stream->submit_err = err;
 	if (err == -EAGAIN || err == -ENOMEM)
 		chario_stream_look_again(stream);
 	else if (err)
