@@ -31,7 +31,7 @@ int chario_tape_next(struct chario_tape *tape, const struct chario_disk_batch *l
 #define AHEAD_BYTES ((uint32_t)256 << 10)
 
 /**
- * struct ahead - blocks of a segment that are read before their headers are looked at
+ * struct block_ahead - blocks of a segment that are read before their headers are looked at
  * @tape: segments
  * @segment: number of the segment
  * @pool: memory for the blocks, if there is any
@@ -39,7 +39,7 @@ int chario_tape_next(struct chario_tape *tape, const struct chario_disk_batch *l
  * @to: offset behind them
  * @is_read: true if all of them could be read
  */
-struct ahead {
+struct block_ahead {
 	struct chario_tape *tape;
 	uint64_t segment;
 	struct chario_pool pool;
@@ -49,7 +49,7 @@ struct ahead {
 };
 
 /* Without memory each block is read alone, to that of the tape. */
-static void begin_ahead(struct ahead *ahead)
+static void begin_ahead(struct block_ahead *ahead)
 {
 	struct chario_tape *tape = ahead->tape;
 
@@ -58,7 +58,7 @@ static void begin_ahead(struct ahead *ahead)
 		ahead->pool = (struct chario_pool){ 0 };
 }
 
-static int read_ahead(struct ahead *ahead, uint32_t offset)
+static int read_blocks_ahead(struct block_ahead *ahead, uint32_t offset)
 {
 	struct chario_tape *tape = ahead->tape;
 	uint32_t bytes = MIN(AHEAD_BYTES, tape->segment_bytes - offset);
@@ -77,9 +77,9 @@ static int read_ahead(struct ahead *ahead, uint32_t offset)
 }
 
 /* Read a header like chario_tape_look(), at a place behind those that were read before. */
-static int look_ahead(struct ahead *ahead, uint32_t offset, struct chario_disk_batch *batch)
+static int look_ahead(struct block_ahead *ahead, uint32_t offset, struct chario_disk_batch *batch)
 {
-	int err = offset < ahead->to ? 0 : read_ahead(ahead, offset);
+	int err = offset < ahead->to ? 0 : read_blocks_ahead(ahead, offset);
 
 	if (err)
 		return err;
@@ -118,7 +118,7 @@ static int note_unread(struct chario_tape *tape, uint64_t segment, uint32_t offs
 static int search_blocks(struct chario_tape *tape, uint64_t segment, uint32_t offset,
 			 const struct chario_disk_batch *last, struct chario_disk_batch *batch)
 {
-	struct ahead ahead = { .tape = tape, .segment = segment };
+	struct block_ahead ahead = { .tape = tape, .segment = segment };
 	int ret = 0;
 
 	if (offset < tape->segment_bytes)

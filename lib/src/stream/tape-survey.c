@@ -19,7 +19,7 @@
 #define PAUSE_MS       1
 
 /**
- * struct ahead - headers that are read ahead
+ * struct header_ahead - headers that are read ahead
  * @tape: tape that they are on
  * @queue: queue of the reads; NULL if there is none, and each header is read when it is wanted
  * @pool: memory for the blocks
@@ -27,7 +27,7 @@
  * @end: number behind the last segment whose block has been read
  * @results: bytes of each block, or a negative errno
  */
-struct ahead {
+struct header_ahead {
 	struct chario_tape *tape;
 	struct chario_queue *queue;
 	struct chario_pool pool;
@@ -36,23 +36,23 @@ struct ahead {
 	ssize_t results[BLOCKS_AT_ONCE];
 };
 
-static void open_ahead(struct ahead *ahead, struct chario_tape *tape, uint64_t from)
+static void open_ahead(struct header_ahead *ahead, struct chario_tape *tape, uint64_t from)
 {
 	struct chario_device *device = tape->area->store->device;
 
-	*ahead = (struct ahead){ .tape = tape, .first = from, .end = from };
+	*ahead = (struct header_ahead){ .tape = tape, .first = from, .end = from };
 	if (chario_pool_create(&ahead->pool, device, BLOCKS_AT_ONCE * CHARIO_DISK_BLOCK, 0) ||
 	    chario_queue_open(device, BLOCKS_AT_ONCE, 0, &ahead->queue))
 		ahead->queue = NULL;
 }
 
-static void close_ahead(struct ahead *ahead)
+static void close_ahead(struct header_ahead *ahead)
 {
 	chario_queue_close(ahead->queue);
 	chario_pool_destroy(&ahead->pool);
 }
 
-static int add_read(const struct ahead *ahead, unsigned int number)
+static int add_read(const struct header_ahead *ahead, unsigned int number)
 {
 	const struct chario_tape *tape = ahead->tape;
 	uint64_t offset = (ahead->first + number) % tape->slots * tape->segment_bytes, place = 0;
@@ -67,7 +67,7 @@ static int add_read(const struct ahead *ahead, unsigned int number)
 	return chario_queue_add(ahead->queue, &transfer, number);
 }
 
-static int submit_reads(const struct ahead *ahead)
+static int submit_reads(const struct header_ahead *ahead)
 {
 	int err;
 
@@ -76,7 +76,7 @@ static int submit_reads(const struct ahead *ahead)
 	return err;
 }
 
-static int reap_reads(struct ahead *ahead, unsigned int nr)
+static int reap_reads(struct header_ahead *ahead, unsigned int nr)
 {
 	struct chario_queue_result results[BLOCKS_AT_ONCE];
 	int count;
@@ -92,7 +92,7 @@ static int reap_reads(struct ahead *ahead, unsigned int nr)
 }
 
 /* Read the headers from a segment on. */
-static int read_ahead(struct ahead *ahead, uint64_t from, uint64_t to)
+static int read_headers_ahead(struct header_ahead *ahead, uint64_t from, uint64_t to)
 {
 	unsigned int nr = (unsigned int)MIN(to - from, BLOCKS_AT_ONCE);
 	size_t bytes = (size_t)nr * CHARIO_DISK_BLOCK;
@@ -113,7 +113,7 @@ static int read_ahead(struct ahead *ahead, uint64_t from, uint64_t to)
 }
 
 /* Do the same as chario_tape_peek(); @to is the number behind the last segment that is wanted. */
-static int peek_ahead(struct ahead *ahead, uint64_t segment, uint64_t to,
+static int peek_ahead(struct header_ahead *ahead, uint64_t segment, uint64_t to,
 		      struct chario_disk_batch *batch)
 {
 	struct chario_tape *tape = ahead->tape;
@@ -124,7 +124,7 @@ static int peek_ahead(struct ahead *ahead, uint64_t segment, uint64_t to,
 	if (!ahead->queue)
 		return chario_tape_peek(tape, segment, 0, batch);
 	if (segment >= ahead->end)
-		err = read_ahead(ahead, segment, to);
+		err = read_headers_ahead(ahead, segment, to);
 	if (err)
 		return err;
 	tape->reads++;
@@ -142,7 +142,7 @@ int chario_tape_survey(struct chario_tape *tape, uint64_t from, uint64_t end,
 	const uint32_t reads = tape->reads;
 	struct chario_disk_batch found;
 	uint64_t least = from;
-	struct ahead ahead;
+	struct header_ahead ahead;
 	int ret = 0;
 
 	open_ahead(&ahead, tape, from);
