@@ -116,7 +116,7 @@ static void find_gaps_in(const struct chario_losses_batch *batch, struct chario_
 	const struct chario_disk_batch *header = &batch->header;
 	uint64_t end = header->records + header->nr_records;
 	uint64_t missing = MIN(count_missing(batch), header->nr_records);
-	uint64_t first = missing && begins_in_middle(header) && !batch->is_middle_given;
+	uint64_t first = missing && begins_in_middle(header) && !batch->skips_middle;
 	uint64_t tail = missing - first;
 
 	if (batch->given)
@@ -422,7 +422,7 @@ void chario_losses_start(struct chario_losses *losses, uint64_t sequence)
 	losses->gaps.nr_past = 0;
 	losses->gaps.nr_sure = 0;
 	batch->given = 0;
-	batch->is_middle_given = true;
+	batch->skips_middle = true;
 	batch->start = sequence;
 	batch->voids_started = batch->voids;
 	losses->reached_records = count_before_tail(batch);
@@ -433,7 +433,7 @@ void chario_losses_give(struct chario_losses *losses, uint64_t sequence, bool is
 	struct chario_losses_batch *batch = &losses->batch;
 
 	batch->given++;
-	batch->is_middle_given |= is_middle;
+	batch->skips_middle |= is_middle;
 	batch->reached = sequence + 1;
 	batch->voids_reached = batch->voids;
 	losses->gaps.nr_sure = losses->gaps.nr;

@@ -15,7 +15,7 @@
  * @first_segment: number of the segment in which its first record began, as far as known; if
  *	all before the batch is there, that of the batch
  * @given: number of records that end in it and have been read
- * @is_middle_given: true if one of these began before the batch
+ * @skips_middle: true if the record that began before the batch is not to be counted as missing
  * @start: number of the first record that counts, if it ends in the batch; else UINT64_MAX
  * @reached: number behind the last record that has been read
  * @voids: number of rooms that were given back, up to the place
@@ -26,7 +26,7 @@ struct chario_losses_batch {
 	struct chario_disk_batch header;
 	uint64_t first_segment;
 	uint64_t given;
-	bool is_middle_given;
+	bool skips_middle;
 	uint64_t start;
 	uint64_t reached;
 	uint64_t voids;
