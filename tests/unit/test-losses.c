@@ -60,11 +60,11 @@ TEST(test_settle_all, "of many gaps those are kept that may count")
 
 	/* Those in segments that are being overwritten, or may be, count whatever was durable. */
 	gaps = lay(3, 3);
-	gaps.worn_end = gaps.nr_hidden = 1;
+	gaps.overwritten_end = gaps.nr_hidden = 1;
 	chario_gaps_settle(&gaps, 99);
 	EQUAL(gaps.nr, 2);
 	EQUAL(chario_gaps_count(&gaps, false), 3);
-	gaps.worn_end = 2;
+	gaps.overwritten_end = 2;
 	EQUAL(chario_gaps_count(&gaps, false), 6);
 	EQUAL(chario_gaps_count(&gaps, true), 0);
 	chario_gaps_reset(&gaps);
@@ -78,8 +78,8 @@ TEST(test_judge, "only torn segments count when the recording was closed")
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		const struct chario_gaps gaps = {
-			.worn_end = ends[i].worn,
-			.torn_end = ends[i].torn,
+			.overwritten_end = ends[i].worn,
+			.distrusted_end = ends[i].torn,
 			.durable = 12,
 		};
 		const struct chario_gap gap = four();

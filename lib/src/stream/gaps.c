@@ -33,7 +33,8 @@ void chario_gap_settle(struct chario_gap *gap, uint64_t durable)
 void chario_gaps_reset(struct chario_gaps *gaps)
 {
 	free(gaps->list);
-	*gaps = (struct chario_gaps){ .worn_end = gaps->worn_end, .nr_hidden = gaps->nr_hidden };
+	*gaps = (struct chario_gaps){ .overwritten_end = gaps->overwritten_end,
+				      .nr_hidden = gaps->nr_hidden };
 }
 
 /* Without memory a gap counts as one of durable records, which is the safe side. */
@@ -63,7 +64,7 @@ void chario_gaps_settle(struct chario_gaps *gaps, uint64_t durable)
 		struct chario_gap gap = gaps->list[i];
 
 		chario_gap_settle(&gap, gaps->durable);
-		if (gap.undurable || gap.segment < gaps->worn_end + gaps->nr_hidden)
+		if (gap.undurable || gap.segment < gaps->overwritten_end + gaps->nr_hidden)
 			gaps->list[kept++] = gap;
 		else if (i < gaps->nr_sure)
 			sure--;
@@ -85,10 +86,11 @@ void chario_gaps_end_part(struct chario_gaps *gaps, bool is_closed)
 static uint64_t judge(const struct chario_gaps *gaps, struct chario_gap gap, uint64_t durable,
 		      bool is_closed)
 {
-	uint64_t worn_end = is_closed ? MIN(gaps->worn_end, gaps->torn_end) : gaps->worn_end;
+	uint64_t end = is_closed ? MIN(gaps->overwritten_end, gaps->distrusted_end) :
+				   gaps->overwritten_end;
 
 	chario_gap_settle(&gap, durable);
-	return gap.segment < worn_end ? gap.numbers : gap.undurable;
+	return gap.segment < end ? gap.numbers : gap.undurable;
 }
 
 uint64_t chario_gaps_judge(const struct chario_gaps *gaps, const struct chario_gap *gap,

@@ -32,12 +32,12 @@ struct chario_gap {
  * @nr_sure: number of gaps before the last record that has been read
  * @room: number of gaps that there is memory for
  * @durable: largest number of durable records that any batch of the present part tells
- * @worn_end: number behind the last segment of a ring that an interrupted program may have
+ * @overwritten_end: number behind the last segment of a ring that an interrupted program may have
  *	begun to overwrite, if the recording was not closed; 0 if there is none
- * @torn_end: number behind the last segment that counts as torn although the recording was
+ * @distrusted_end: number behind the last segment that counts as torn although the recording was
  *	closed: by a part before the last one, or left out because it is not trusted
- * @nr_hidden: number of segments by which @worn_end may still rise, because bad batches have hidden
- *	the newest segments
+ * @nr_hidden: number of segments by which @overwritten_end may still rise, because bad batches have
+ *	hidden the newest segments
  */
 struct chario_gaps {
 	struct chario_gap *list;
@@ -47,8 +47,8 @@ struct chario_gaps {
 	size_t nr_sure;
 	size_t room;
 	uint64_t durable;
-	uint64_t worn_end;
-	uint64_t torn_end;
+	uint64_t overwritten_end;
+	uint64_t distrusted_end;
 	uint64_t nr_hidden;
 };
 
@@ -58,7 +58,7 @@ struct chario_gap chario_gap_of(uint64_t segment, uint64_t to, uint64_t records)
 /* Leave out of a gap what was durable. */
 void chario_gap_settle(struct chario_gap *gap, uint64_t durable);
 
-/* Forget all but @worn_end and @nr_hidden. */
+/* Forget all but @overwritten_end and @nr_hidden. */
 void chario_gaps_reset(struct chario_gaps *gaps);
 
 /* Add a gap, if it has any numbers. */

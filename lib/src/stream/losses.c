@@ -52,7 +52,7 @@ void chario_losses_reset(struct chario_losses *losses)
 void chario_losses_set_newest(struct chario_losses *losses, uint64_t newest, uint64_t kept,
 			      uint64_t window)
 {
-	losses->gaps.worn_end = chario_saturating_sub(newest + 1, kept);
+	losses->gaps.overwritten_end = chario_saturating_sub(newest + 1, kept);
 	losses->gaps.nr_hidden = window;
 }
 
@@ -243,7 +243,8 @@ static void end_part(struct chario_losses *losses, const struct chario_disk_batc
 	bool closed = is_closed(last, batch);
 
 	if (is_interrupted(last, batch))
-		gaps->torn_end = MAX(gaps->torn_end, chario_saturating_sub(batch->segment, kept));
+		gaps->distrusted_end =
+			MAX(gaps->distrusted_end, chario_saturating_sub(batch->segment, kept));
 	if (closed)
 		losses->closed = *last;
 	chario_gaps_end_part(gaps, closed);

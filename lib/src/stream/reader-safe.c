@@ -46,7 +46,7 @@ static int trust(struct chario_reader *reader, const struct chario_disk_batch *b
 	int ret = is_last_lap(reader, batch);
 
 	if (!ret)
-		reader->losses.gaps.torn_end = batch->segment + 1;
+		reader->losses.gaps.distrusted_end = batch->segment + 1;
 	return ret;
 }
 
