@@ -398,7 +398,7 @@ struct chario_commit {
 };
 
 /**
- * struct chario_claim - a request for room in a segment
+ * struct chario_room_request - a request for room in a segment
  * @bytes: bytes of data behind a header
  * @above: true for room at the end of the segment, for data that the drive reads from
  *	another buffer
@@ -406,7 +406,7 @@ struct chario_commit {
  * @goes_on: true if the record continues in the next segment, which needs a free
  *	buffer
  */
-struct chario_claim {
+struct chario_room_request {
 	uint32_t bytes;
 	bool above;
 	bool dense;
@@ -417,7 +417,7 @@ struct chario_claim {
  * Reserve room, with the lock held; the call may wait.  Returns 0 or the errors of
  * chario_stream_get().
  */
-int chario_stream_reserve(struct chario_stream *stream, const struct chario_claim *claim,
+int chario_stream_reserve(struct chario_stream *stream, const struct chario_room_request *request,
 			  struct chario_patience *patience, struct chario_disk_record **record);
 
 /* Sign and count the header of a record; the caller does not hold the lock. */
@@ -432,14 +432,16 @@ void chario_stream_void(struct chario_stream *stream, struct chario_disk_record 
  * Make room in the open batch; opens a batch and begins a segment if needed.  Returns 0;
  * -EAGAIN without a free buffer; or -ENOSPC.
  */
-int chario_stream_make_room(struct chario_stream *stream, const struct chario_claim *claim);
+int chario_stream_make_room(struct chario_stream *stream,
+			    const struct chario_room_request *request);
 
 /* Take the room in the open batch.  Returns its header. */
 struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
-						   const struct chario_claim *claim);
+						   const struct chario_room_request *request);
 
-/* Returns whether the segment being filled has room for a claim. */
-bool chario_stream_fits(const struct chario_stream *stream, const struct chario_claim *claim);
+/* Returns whether the segment being filled has room for a request. */
+bool chario_stream_fits(const struct chario_stream *stream,
+			const struct chario_room_request *request);
 
 /* Returns the bytes of data that one more record of any length can have in that segment. */
 uint32_t chario_stream_space(const struct chario_stream *stream);

@@ -68,7 +68,7 @@ static int reserve(struct chario_stream *stream, struct copy *copy,
 		   struct chario_patience *patience, struct chario_disk_record **record,
 		   uint32_t *bytes)
 {
-	struct chario_claim claim = { .dense = true };
+	struct chario_room_request request = { .dense = true };
 	int err;
 
 	CHARIO_LOCK(&stream->lock);
@@ -81,14 +81,14 @@ static int reserve(struct chario_stream *stream, struct copy *copy,
 	err = copy->done ? 0 : check_length(stream, copy->bytes, patience->timeout_ns);
 	if (!err) {
 		*bytes = choose_bytes(stream, copy);
-		claim.bytes = *bytes;
+		request.bytes = *bytes;
 		/*
 		 * A longer record starts without this wait: so many buffers may never be
 		 * free at once.
 		 */
-		claim.goes_on = !copy->done && *bytes < copy->bytes &&
-				copy->bytes <= chario_stream_room_bytes(stream);
-		err = chario_stream_reserve(stream, &claim, patience, record);
+		request.goes_on = !copy->done && *bytes < copy->bytes &&
+				  copy->bytes <= chario_stream_room_bytes(stream);
+		err = chario_stream_reserve(stream, &request, patience, record);
 	}
 	if (!err && !copy->done)
 		copy->sequence = stream->sequence;
@@ -221,7 +221,7 @@ static struct chario_external *find_external(struct chario_stream *stream)
 static int reserve_external(struct chario_stream *stream, uint32_t bytes,
 			    struct chario_patience *patience, struct chario_disk_record **record)
 {
-	const struct chario_claim claim = { .bytes = bytes, .above = true };
+	const struct chario_room_request request = { .bytes = bytes, .above = true };
 	int err = 0;
 
 	while (!err && stream->nr_externals == CHARIO_STREAM_EXTERNALS) {
@@ -230,7 +230,7 @@ static int reserve_external(struct chario_stream *stream, uint32_t bytes,
 			err = chario_stream_sleep(stream, patience);
 	}
 	if (!err)
-		err = chario_stream_reserve(stream, &claim, patience, record);
+		err = chario_stream_reserve(stream, &request, patience, record);
 	return err;
 }
 

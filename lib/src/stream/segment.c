@@ -35,11 +35,12 @@ static uint32_t end_of_header(const struct chario_stream *stream)
 }
 
 /* Returns the offset of the data of the next record. */
-static uint32_t next_data(const struct chario_stream *stream, const struct chario_claim *claim)
+static uint32_t next_data(const struct chario_stream *stream,
+			  const struct chario_room_request *request)
 {
 	uint32_t end = end_of_header(stream);
 
-	if (claim->dense && claim->bytes < CHARIO_DISK_DENSE_END)
+	if (request->dense && request->bytes < CHARIO_DISK_DENSE_END)
 		return end;
 	return chario_disk_round(end, CHARIO_DISK_DATA_ALIGN);
 }
@@ -51,11 +52,13 @@ uint32_t chario_stream_space(const struct chario_stream *stream)
 	return stream->filling && data < stream->ceiling ? stream->ceiling - data : 0;
 }
 
-static bool fits_below(const struct chario_stream *stream, const struct chario_claim *claim)
+static bool fits_below(const struct chario_stream *stream,
+		       const struct chario_room_request *request)
 {
-	uint32_t data = next_data(stream, claim);
+	uint32_t data = next_data(stream, request);
 
-	return stream->filling && data < stream->ceiling && claim->bytes <= stream->ceiling - data;
+	return stream->filling && data < stream->ceiling &&
+	       request->bytes <= stream->ceiling - data;
 }
 
 /*
@@ -70,9 +73,10 @@ static bool fits_above(const struct chario_stream *stream, uint32_t bytes)
 	       chario_disk_round(bytes, CHARIO_DISK_BLOCK) <= stream->ceiling - blocks;
 }
 
-bool chario_stream_fits(const struct chario_stream *stream, const struct chario_claim *claim)
+bool chario_stream_fits(const struct chario_stream *stream,
+			const struct chario_room_request *request)
 {
-	return claim->above ? fits_above(stream, claim->bytes) : fits_below(stream, claim);
+	return request->above ? fits_above(stream, request->bytes) : fits_below(stream, request);
 }
 
 static int check_segment(const struct chario_stream *stream)
@@ -130,13 +134,13 @@ static int open_batch(struct chario_stream *stream)
 }
 
 /* A full buffer is submitted at once, even if no other is free. */
-int chario_stream_make_room(struct chario_stream *stream, const struct chario_claim *claim)
+int chario_stream_make_room(struct chario_stream *stream, const struct chario_room_request *request)
 {
 	int err;
 
-	if (claim->goes_on && !chario_stream_free_buffers(stream))
+	if (request->goes_on && !chario_stream_free_buffers(stream))
 		return -EAGAIN;
-	if (!chario_stream_fits(stream, claim)) {
+	if (!chario_stream_fits(stream, request)) {
 		err = check_segment(stream);
 		if (err == -ENOSPC)
 			return err;
@@ -151,25 +155,25 @@ int chario_stream_make_room(struct chario_stream *stream, const struct chario_cl
 }
 
 struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
-						   const struct chario_claim *claim)
+						   const struct chario_room_request *request)
 {
 	uint32_t place = (uint32_t)((stream->tail - 1) % stream->nr_batches);
 	struct chario_batch *batch = &stream->batches[place];
 	uint64_t at = chario_stream_pool_offset(stream, batch->header.segment) + stream->cursor;
 	struct chario_disk_record *record = (void *)(stream->pool.memory + at);
 	uint32_t header = stream->cursor;
-	uint32_t data = next_data(stream, claim);
+	uint32_t data = next_data(stream, request);
 
-	if (claim->above) {
+	if (request->above) {
 		stream->cursor = end_of_header(stream);
-		data = stream->ceiling - chario_disk_round(claim->bytes, CHARIO_DISK_BLOCK);
+		data = stream->ceiling - chario_disk_round(request->bytes, CHARIO_DISK_BLOCK);
 		stream->ceiling = data;
 	} else {
-		stream->cursor = chario_disk_round(data + claim->bytes, CHARIO_DISK_HEADER_ALIGN);
+		stream->cursor = chario_disk_round(data + request->bytes, CHARIO_DISK_HEADER_ALIGN);
 	}
 	*record = (struct chario_disk_record){
 		.sequence = stream->sequence,
-		.bytes = claim->bytes,
+		.bytes = request->bytes,
 		.data = data - header,
 		.next = stream->cursor - header,
 		/* Before a header is signed, this field holds the place of its batch. */

@@ -50,7 +50,7 @@ static void wait_began(struct chario_stream *stream, const struct chario_patienc
 	stream->status.waits++;
 }
 
-static int wait_for_room(struct chario_stream *stream, const struct chario_claim *claim,
+static int wait_for_room(struct chario_stream *stream, const struct chario_room_request *request,
 			 struct chario_patience *patience)
 {
 	uint64_t begun_ns = 0;
@@ -60,7 +60,7 @@ static int wait_for_room(struct chario_stream *stream, const struct chario_claim
 		chario_stream_pump(stream);
 		err = stream->error;
 		if (!err)
-			err = chario_stream_make_room(stream, claim);
+			err = chario_stream_make_room(stream, request);
 		if (err != -EAGAIN)
 			break;
 		/* Submit full batches before going to sleep. */
@@ -76,7 +76,7 @@ static int wait_for_room(struct chario_stream *stream, const struct chario_claim
 	return err;
 }
 
-int chario_stream_reserve(struct chario_stream *stream, const struct chario_claim *claim,
+int chario_stream_reserve(struct chario_stream *stream, const struct chario_room_request *request,
 			  struct chario_patience *patience, struct chario_disk_record **record)
 {
 	int err;
@@ -84,12 +84,12 @@ int chario_stream_reserve(struct chario_stream *stream, const struct chario_clai
 	chario_stream_tick(stream);
 	err = stream->error;
 	if (!err)
-		err = chario_stream_make_room(stream, claim);
+		err = chario_stream_make_room(stream, request);
 	if (err == -EAGAIN)
-		err = wait_for_room(stream, claim, patience);
+		err = wait_for_room(stream, request, patience);
 	if (err)
 		return err;
-	*record = chario_stream_take_room(stream, claim);
+	*record = chario_stream_take_room(stream, request);
 	if (stream->tail - stream->next > 1)
 		chario_stream_pump(stream);
 	return 0;
@@ -99,7 +99,7 @@ int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeou
 		      struct chario_stream_room *room)
 {
 	struct chario_patience patience = { .timeout_ns = timeout_ns };
-	const struct chario_claim claim = {
+	const struct chario_room_request request = {
 		.bytes = (uint32_t)bytes,
 		.dense = stream->options.flags & CHARIO_STREAM_DENSE,
 	};
@@ -113,7 +113,7 @@ int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeou
 	if (bytes > chario_stream_room_bytes(stream))
 		return -EMSGSIZE;
 	CHARIO_LOCK(&stream->lock);
-	err = chario_stream_reserve(stream, &claim, &patience, &record);
+	err = chario_stream_reserve(stream, &request, &patience, &record);
 	if (err)
 		return err;
 	stream->sequence++;
@@ -189,8 +189,9 @@ static void count(struct chario_stream *stream, struct chario_batch *batch,
 /* Returns whether no record fits any more, so that waiting for the next one is useless. */
 static bool is_full(const struct chario_stream *stream)
 {
-	const struct chario_claim least = { .bytes = 1,
-					    .dense = stream->options.flags & CHARIO_STREAM_DENSE };
+	const struct chario_room_request least = {
+		.bytes = 1, .dense = stream->options.flags & CHARIO_STREAM_DENSE
+	};
 
 	return !chario_stream_fits(stream, &least);
 }
