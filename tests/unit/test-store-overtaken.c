@@ -6,6 +6,7 @@
 #include "store-rig.h"
 #include "store/area-inner.h"
 #include "store/inner.h"
+#include "store-exercise.h"
 #include "tap.h"
 
 /* As many as are read at once when a store is opened. */
@@ -15,8 +16,9 @@
 static struct log_disk *disk;
 static struct chario_store *writer;
 
-/* Reads of the table, and before which of them the area is replaced; 0 for none. */
+/* Reads of the table and changes, before which of them something happens, 0 for none, and what. */
 static int reads, at;
+static void (*happens)(void);
 
 int __real_chario_table_read(struct chario_store *store, uint64_t number,
 			     const struct store_table **table);
@@ -26,6 +28,8 @@ int __real_chario_table_pull(struct chario_store *store, uint64_t number, uint64
 			     uint64_t second_at);
 int __wrap_chario_table_pull(struct chario_store *store, uint64_t number, uint64_t nr_blocks,
 			     uint64_t second_at);
+int __real_chario_change_begin(struct chario_store *store);
+int __wrap_chario_change_begin(struct chario_store *store);
 
 /* Each time the new one has a slot of another block than the old one. */
 static void replace(void)
@@ -41,7 +45,7 @@ static void replace(void)
 static void count_read(const struct chario_store *store)
 {
 	if (store != writer && ++reads == at)
-		replace();
+		happens();
 }
 
 int __wrap_chario_table_read(struct chario_store *store, uint64_t number,
@@ -58,6 +62,12 @@ int __wrap_chario_table_pull(struct chario_store *store, uint64_t number, uint64
 	return __real_chario_table_pull(store, number, nr_blocks, second_at);
 }
 
+int __wrap_chario_change_begin(struct chario_store *store)
+{
+	count_read(store);
+	return __real_chario_change_begin(store);
+}
+
 /* The slots before the last one of some blocks are taken, and then there is the area. */
 static void begin(int nr_blocks)
 {
@@ -68,6 +78,7 @@ static void begin(int nr_blocks)
 
 	disk = rig_begin(8 << 20, 512, &layout, &writer);
 	at = 0;
+	happens = replace;
 	EQUAL(rig_create_areas(writer, nr_blocks * STORE_ENTRIES, 4096), 0);
 	EQUAL(chario_store_create(writer, "there", 4096, 0), 0);
 	EQUAL(chario_store_remove(writer, "area-0"), 0);
@@ -132,6 +143,40 @@ TEST(where_nothing_has_changed_a_block_is_read, "where nothing has changed one b
 	EQUAL(disk->nr_reads - before, 1);
 	chario_store_close(reader);
 	end();
+}
+
+/* Empty all slots, as no writer does, with checksums that hold. */
+static void lose(void)
+{
+	for (uint64_t block = 0; block < disk->bytes; block += CHARIO_STORE_BLOCK) {
+		struct store_table *table = (struct store_table *)(disk->image + block);
+
+		if (table->head.magic == STORE_MAGIC_TABLE)
+			memset(table->entries, 0, sizeof(table->entries));
+	}
+	exercise_seal(disk->image, disk->bytes);
+	memset(disk->image + STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK, 0, CHARIO_STORE_BLOCK);
+}
+
+/* Before each change that they begin, too, until there is none that late. */
+TEST(who_moves_what_is_lost_says_so, "who resizes or moves an area that is lost says so")
+{
+	struct chario_store *mover;
+	int err;
+
+	for (int i = 0; reads >= at; i++) {
+		begin(1);
+		EQUAL(chario_store_create(writer, "behind", 8192, 0), 0);
+		EQUAL(rig_open(disk, O_RDWR, &mover), 0);
+		reads = 0;
+		at = 1 + i / 2;
+		happens = lose;
+		err = i % 2 ? chario_store_defrag(mover, NULL, NULL) :
+			      chario_store_resize(mover, "there", 8192);
+		CHECK(!err || err == -EUCLEAN || err == -ENOENT);
+		chario_store_close(mover);
+		end();
+	}
 }
 
 TEST_MAIN(tap_nothing, tap_nothing)

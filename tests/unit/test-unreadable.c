@@ -163,17 +163,20 @@ TEST(test_behind_an_end_without_any, "nor where nothing can be read")
  * @torn: number of records that are torn before that
  * @is_closed: true if it was closed and continued, and the last batch before that is lost
  * @next: number with which another program goes on
+ * @is_behind_end: true if the table has an end in segment 1, behind which an old program went on
  */
 static const struct cut {
 	uint64_t second, records, block, torn;
 	bool is_closed;
 	uint64_t next;
+	bool is_behind_end;
 } cuts[] = {
-	{ BEGUN, RECORDS, 0, 0, false, BEGUN + FIT },
-	{ BEGUN, RECORDS, 0, 1, false, BEGUN + FIT },
-	{ BEGUN, RECORDS, 1, 0, false, RECORDS },
-	{ BEGUN + 2, BEGUN + 4, 1, 0, false, BEGUN + 2 + FIT },
-	{ BEGUN + 2, BEGUN + 4, 1, 0, true, BEGUN + 4 },
+	{ BEGUN, RECORDS, 0, 0, false, BEGUN + FIT, false },
+	{ BEGUN, RECORDS, 0, 1, false, BEGUN + FIT, false },
+	{ BEGUN, RECORDS, 1, 0, false, RECORDS, false },
+	{ BEGUN + 2, BEGUN + 4, 1, 0, false, BEGUN + 2 + FIT, false },
+	{ BEGUN + 2, BEGUN + 4, 1, 0, false, BEGUN + 2 + FIT, true },
+	{ BEGUN + 2, BEGUN + 4, 1, 0, true, BEGUN + 4, false },
 };
 
 TEST(test_behind_a_cut, "nor over what was cut off, and gives no number twice")
@@ -187,6 +190,8 @@ TEST(test_behind_a_cut, "nor over what was cut off, and gives no number twice")
 			EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0) ?: rig_stop(false), 0);
 			wipe(4, 1);
 		}
+		if (cut->is_behind_end)
+			EQUAL(set_end((struct store_end){ 16, 16, 5000, 1, 1 }), 0);
 		memset(rig_place(3 * RIG_SEGMENT) - 600 * cut->torn, 0, 600 * cut->torn);
 		go_on(3, cut->block, cut->records - cut->torn, cut->next);
 		rig_begin_again();

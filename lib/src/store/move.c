@@ -85,16 +85,23 @@ static void complete(struct store_fields *fields, uint64_t offset)
 	fields->changed_ns = chario_store_now();
 }
 
-/* Add @bytes to the table's count or, if the move is taken back, subtract them. */
+/*
+ * Add @bytes to the table's count or, if the move is taken back, subtract them.  Returns
+ * -EUCLEAN if the area has been lost meanwhile.
+ */
 static int count(struct chario_store *store, uint64_t slot, uint64_t bytes, bool is_back)
 {
+	const struct store_item *item;
 	struct store_entry entry;
 	int err = chario_change_begin(store);
 
 	if (err)
 		return err;
 	STORE_CHANGED(store);
-	chario_change_copy(store->index.slots[slot], &entry);
+	item = store->index.slots[slot];
+	if (!item)
+		return -EUCLEAN;
+	chario_change_copy(item, &entry);
 	entry.fields.moved_bytes += is_back ? -bytes : bytes;
 	if (is_back && !entry.fields.moved_bytes)
 		complete(&entry.fields, entry.fields.move_offset);

@@ -48,6 +48,8 @@ static int try(struct chario_store *store, uint64_t slot, uint64_t bytes)
 		return err;
 	STORE_CHANGED(store);
 	item = store->index.slots[slot];
+	if (!item)
+		return -EUCLEAN;
 	if (item->fields.flags & STORE_ENTRY_MOVING)
 		return GOES_ON;
 	if (chario_store_extent(bytes) <= room_of(store, item))
