@@ -30,10 +30,12 @@ static void skip_to(struct chario_stream *stream, struct chario_head *head, uint
 }
 
 /*
- * Returns whether the table has the end, so that nothing was recorded behind it: a program that
- * continues the recording says so there before it writes anything.
+ * Returns whether the table shows that nothing was recorded behind the segments that it knows of: a
+ * program that continues the recording says so there before it writes anything.  Unlike in
+ * chario_tape_reaches_end(), the end may lie behind the head: skip_damage() goes there.
  */
-static bool is_all_told(const struct chario_area_stream *entry, const struct chario_head *head)
+static bool is_nothing_behind(const struct chario_area_stream *entry,
+			      const struct chario_head *head)
 {
 	const struct store_end *end = &entry->end;
 
@@ -61,9 +63,9 @@ static int skip_damage(struct chario_stream *stream, const struct chario_area_st
 		head->records = head->last.records + head->last.nr_records;
 	}
 	/* A program that was killed may have skipped these, and begun to write the next one. */
-	if (tape->ring && tape->told > next && tape->told < CHARIO_DISK_COUNT_MAX) {
-		unreadable += tape->told - next;
-		next = tape->told;
+	if (tape->ring && tape->reached > next && tape->reached < CHARIO_DISK_COUNT_MAX) {
+		unreadable += tape->reached - next;
+		next = tape->reached;
 	}
 	if (is_sane(end)) {
 		unreadable = end->segment + 1 < next ? unreadable : 0;
@@ -79,7 +81,7 @@ static int skip_damage(struct chario_stream *stream, const struct chario_area_st
 	err = chario_tape_skip_unreadable(tape, &next, &unreadable);
 	if (err)
 		return err;
-	if (is_all_told(entry, head))
+	if (is_nothing_behind(entry, head))
 		unreadable = 0;
 	head->turns |= head->damaged || unreadable;
 	if (unreadable)
@@ -101,7 +103,7 @@ static int find_head(struct chario_stream *stream, const struct chario_area_stre
 {
 	int err = chario_tape_head(&stream->tape, true, head);
 
-	if (err || stream->tape.surveyed || chario_tape_is_told(&head->last, entry))
+	if (err || stream->tape.surveyed || chario_tape_reaches_end(&head->last, entry))
 		return err;
 	stream->tape.doubtful = true;
 	return chario_tape_head(&stream->tape, true, head);

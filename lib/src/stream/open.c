@@ -175,7 +175,7 @@ static int begin_append(struct chario_stream *stream, const struct chario_area_s
 	if (err)
 		return err;
 	skips = stream->tape.ring && stream->next_segment > stream->tape.seen &&
-		stream->next_segment > stream->tape.told;
+		stream->next_segment > stream->tape.reached;
 	if (skips)
 		end = chario_stream_end_now(stream);
 	else if (entry->continued || !end.time_ns)

@@ -110,7 +110,7 @@ static int is_past(struct chario_reader *reader, uint64_t segment)
 	struct chario_disk_batch batch;
 	int ret;
 
-	if (segment < tape->told)
+	if (segment < tape->reached)
 		return 1;
 	if (segment != reader->last.segment || (!tape->ring && segment + 1 >= tape->slots))
 		return 0;
@@ -198,7 +198,7 @@ static bool may_come(const struct chario_reader *reader, const struct chario_dis
 	const struct chario_disk_batch *last = &reader->last;
 	uint64_t last_missing = chario_saturating_sub(batch->segment, 1);
 
-	if (batch->segment <= reader->tape.told ||
+	if (batch->segment <= reader->tape.reached ||
 	    newest->segment >= last_missing + reader->tape.window)
 		return false;
 	/* Segments between two batches of one part are of this part, which may have ended. */
@@ -445,7 +445,7 @@ static int may_hide_more(struct chario_reader *reader)
 	err = chario_area_get_stream(reader->area, &entry);
 	if (err)
 		return err == -ENODATA ? -ESTALE : err;
-	return !chario_tape_is_told(&reader->last, &entry);
+	return !chario_tape_reaches_end(&reader->last, &entry);
 }
 
 int chario_reader_go_on(struct chario_reader *reader)

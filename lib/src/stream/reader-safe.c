@@ -78,7 +78,7 @@ static int may_be_torn(struct chario_reader *reader, uint64_t next)
 
 	if (ret <= 0)
 		return ret;
-	latest = MAX(batch.segment + tape->gap + 1, tape->told) - 1;
+	latest = MAX(batch.segment + tape->gap + 1, tape->reached) - 1;
 	for (uint64_t at = latest + 1; at <= MIN(latest + tape->window, next); at++) {
 		ret = may_be_written(tape, at);
 		if (ret < 0)
@@ -121,7 +121,7 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 		is_known &= ret > 0;
 	}
 	/* Places may have been readable or whole before, and a program behind them been cut off. */
-	is_known &= next >= tape->told + tape->window;
+	is_known &= next >= tape->reached + tape->window;
 	err = is_known ? 0 : may_be_torn(reader, next);
 	return err > 0 ? trust(reader, batch) : err ? err : 1;
 }

@@ -131,7 +131,7 @@ int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch
 	if (ret < 0)
 		return ret;
 	from = ret ? batch->segment + 1 : 0;
-	if (tape->doubtful || from < MAX(tape->told, tape->seen))
+	if (tape->doubtful || from < MAX(tape->reached, tape->seen))
 		hidden = find_behind_damage(tape, from, batch);
 	if (hidden)
 		ret = hidden > 0 ? go_on(tape, batch) : hidden;

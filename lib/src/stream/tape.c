@@ -32,7 +32,7 @@ int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 		.segment_bytes = stream->segment_bytes,
 		.window = stream->window,
 		.ring = stream->ring,
-		.told = stream->reached,
+		.reached = stream->reached,
 	};
 	if (tape->slots < 2 || !tape->window || tape->window > tape->slots)
 		return -EUCLEAN;
@@ -116,8 +116,8 @@ bool chario_head_is_closed(const struct chario_head *head, const struct chario_a
 	return head->ended && !(head->last.flags & CHARIO_DISK_BATCH_TIMES);
 }
 
-bool chario_tape_is_told(const struct chario_disk_batch *last,
-			 const struct chario_area_stream *entry)
+bool chario_tape_reaches_end(const struct chario_disk_batch *last,
+			     const struct chario_area_stream *entry)
 {
 	return entry->end.time_ns && !entry->continued && entry->end.segment <= last->segment &&
 	       entry->end.sequence >= last->next_sequence;

@@ -31,8 +31,8 @@ struct chario_tape_place {
  * @window: number of segments that may be missing before the newest
  * @ring: true if the newest segments overwrite the oldest
  * @reads: number of reads of headers; some read those of many blocks
- * @told: number behind the last segment of parts before the present one, as far as the table knew;
- *	0 if it knew of none
+ * @reached: number behind the last segment that had been written or, in a ring, skipped, as far as
+ *	the table knew when the tape was made; 0 if it knew of none
  * @seen: number behind the newest segment that any search has found
  * @gap: number of places right behind the newest segment that have no valid header and may have
  *	been written all the same; at most a window, and one more behind the first lap
@@ -56,7 +56,7 @@ struct chario_tape {
 	uint32_t window;
 	bool ring;
 	uint32_t reads;
-	uint64_t told;
+	uint64_t reached;
 	uint64_t seen;
 	uint64_t gap;
 	bool doubtful;
@@ -233,11 +233,12 @@ int chario_tape_first(struct chario_tape *tape, uint64_t from, uint64_t to,
 bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry);
 
 /*
- * Returns whether the table tells that nothing was written behind the segment of @last, the last
- * batch that has been found.
+ * Returns whether what was found reaches the end in the table, so that nothing was written behind
+ * the segment of @last, the last batch that was found: this is not before the segment of the end,
+ * and has no numbers behind the end.
  */
-bool chario_tape_is_told(const struct chario_disk_batch *last,
-			 const struct chario_area_stream *entry);
+bool chario_tape_reaches_end(const struct chario_disk_batch *last,
+			     const struct chario_area_stream *entry);
 
 /*
  * Returns 1 if the drive cannot read a block of a segment, whose content is then unknown, 0 if it

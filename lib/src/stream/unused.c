@@ -20,7 +20,8 @@ static int check_records(struct chario_tape *tape, const struct chario_area_stre
 	struct chario_head head;
 	int err = chario_tape_head(tape, true, &head);
 
-	if (!err && !tape->surveyed && !(head.found && chario_tape_is_told(&head.last, entry))) {
+	if (!err && !tape->surveyed &&
+	    !(head.found && chario_tape_reaches_end(&head.last, entry))) {
 		tape->doubtful = true;
 		err = chario_tape_head(tape, true, &head);
 	}
