@@ -146,6 +146,15 @@ static inline bool chario_disk_turns(uint64_t latest_ns, uint64_t time_ns)
 	return latest_ns > CHARIO_DISK_TURN_NS && time_ns < latest_ns - CHARIO_DISK_TURN_NS;
 }
 
+/*
+ * Returns whether a batch is of a program of the first release, which may not have recorded the end
+ * of its recording in the table.
+ */
+static inline bool chario_disk_batch_is_of_first_release(const struct chario_disk_batch *batch)
+{
+	return !(batch->flags & CHARIO_DISK_BATCH_TIMES);
+}
+
 _Static_assert(sizeof(struct chario_disk_times) == 16, "times fit before the first data");
 _Static_assert(sizeof(struct chario_disk_batch) == 128, "a batch header is 128 bytes");
 _Static_assert(offsetof(struct chario_disk_batch, crc) == 12, "");

@@ -218,9 +218,10 @@ static uint64_t find_first_segment(const struct chario_losses *losses,
  */
 static bool is_closed(const struct chario_disk_batch *last, const struct chario_disk_batch *batch)
 {
-	if (last->flags & batch->flags & CHARIO_DISK_BATCH_TIMES)
-		return batch->flags & CHARIO_DISK_BATCH_AFTER;
-	return last->flags & CHARIO_DISK_BATCH_END;
+	if (chario_disk_batch_is_of_first_release(last) ||
+	    chario_disk_batch_is_of_first_release(batch))
+		return last->flags & CHARIO_DISK_BATCH_END;
+	return batch->flags & CHARIO_DISK_BATCH_AFTER;
 }
 
 /*

@@ -224,12 +224,10 @@ static uint64_t count_voids_ahead(const struct chario_reader *reader)
 	return voids;
 }
 
-/* Programs that write no times in batches may not have recorded the end in the table, either. */
 int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, uint64_t *undurable)
 {
 	struct chario_losses losses = reader->losses;
 	const struct chario_disk_batch *last = &losses.batch.header;
-	const uint32_t flags = CHARIO_DISK_BATCH_END | CHARIO_DISK_BATCH_TIMES;
 	struct chario_area_stream entry;
 	int err = chario_area_get_stream(reader->area, &entry);
 	bool is_closed;
@@ -243,7 +241,8 @@ int chario_reader_count_missing(struct chario_reader *reader, uint64_t *lost, ui
 	if (entry.session != reader->tape.session)
 		entry.end = (struct store_end){ 0 };
 	is_closed = entry.end.time_ns && entry.end.sequence >= last->next_sequence;
-	is_closed |= (last->flags & flags) == CHARIO_DISK_BATCH_END;
+	is_closed |= last->flags & CHARIO_DISK_BATCH_END &&
+		     chario_disk_batch_is_of_first_release(last);
 	losses.batch.voids += count_voids_ahead(reader);
 	*lost = chario_losses_count_lost(&losses, &entry.end);
 	*undurable = chario_losses_count_undurable(&losses, is_closed);

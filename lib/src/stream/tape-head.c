@@ -267,7 +267,7 @@ static int count_missing(struct chario_tape *tape, uint64_t end, struct chario_h
 	return 0;
 }
 
-/* Programs of the first release did not record the end in the table. */
+/* A ring whose batches lack TOLD is of the first release, and the table has no end of it. */
 bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry)
 {
 	return head->ended && (entry->end.time_ns || !(head->last.flags & CHARIO_DISK_BATCH_TOLD));

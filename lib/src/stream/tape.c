@@ -106,14 +106,13 @@ int chario_tape_look(struct chario_tape *tape, uint64_t segment, uint32_t offset
 	return ret == 1 ? batch->segment == segment : ret;
 }
 
-/* Programs that write no times may not have recorded the end in the table, either. */
 bool chario_head_is_closed(const struct chario_head *head, const struct chario_area_stream *entry)
 {
 	const struct store_end *end = &entry->end;
 
 	if (end->time_ns && end->segment >= head->last.segment)
 		return true;
-	return head->ended && !(head->last.flags & CHARIO_DISK_BATCH_TIMES);
+	return head->ended && chario_disk_batch_is_of_first_release(&head->last);
 }
 
 bool chario_tape_reaches_end(const struct chario_disk_batch *last,
