@@ -16,7 +16,6 @@ static void finalise(struct chario_stream *stream, struct chario_batch *batch)
 	if (batch->begins_run)
 		final->run = final->batches;
 	batch->before = *final;
-	final->segment = batch->header.segment;
 	final->batches++;
 	final->records += batch->header.nr_records;
 	final->position += batch->bytes;

@@ -42,7 +42,6 @@ static void fill(const struct chario_tape *tape, const struct chario_head *head,
 	recording->first_record = chario_reader_first_record(oldest);
 	recording->next_record = head->next_sequence;
 	recording->first_time_ns = oldest->time_ns;
-	recording->last_time_ns = last->time_ns;
 	recording->bytes = head->position;
 	recording->records = head->records;
 	recording->durable_records = last->durable_records;
