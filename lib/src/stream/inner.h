@@ -325,6 +325,13 @@ static inline struct chario_batch *chario_stream_batch(struct chario_stream *str
 	return &stream->batches[i % stream->nr_batches];
 }
 
+/* Returns the batch of a header that has not been signed, which keeps its place in @crc. */
+static inline struct chario_batch *chario_stream_batch_of(struct chario_stream *stream,
+							  const struct chario_disk_record *record)
+{
+	return &stream->batches[record->crc];
+}
+
 /* Returns the offset of a segment in the pool in bytes. */
 static inline uint64_t chario_stream_pool_offset(const struct chario_stream *stream,
 						 uint64_t segment)

@@ -240,7 +240,7 @@ static struct chario_external *add_external(struct chario_stream *stream,
 					    uint64_t buffer_offset)
 {
 	struct chario_external *external = find_external(stream);
-	struct chario_batch *batch = &stream->batches[record->crc];
+	struct chario_batch *batch = chario_stream_batch_of(stream, record);
 	uint64_t slot = batch->header.segment % stream->tape.slots;
 
 	*external = (struct chario_external){
@@ -253,7 +253,7 @@ static struct chario_external *add_external(struct chario_stream *stream,
 				       stream->ceiling,
 			.bytes = record->bytes,
 		},
-		.batch = record->crc,
+		.batch = (uint32_t)(batch - stream->batches),
 		.used = true,
 		.ready = true,
 	};

@@ -125,18 +125,11 @@ int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeou
 	return 0;
 }
 
-/* Find the batch of a header that has not been signed. */
-static struct chario_batch *batch_of(struct chario_stream *stream,
-				     const struct chario_disk_record *record)
-{
-	return &stream->batches[record->crc];
-}
-
 /* Returns whether the room is the newest; sets @at to its offset in the segment. */
 static bool is_newest(struct chario_stream *stream, const struct chario_disk_record *record,
 		      uint32_t *at)
 {
-	const struct chario_batch *batch = batch_of(stream, record);
+	const struct chario_batch *batch = chario_stream_batch_of(stream, record);
 	uint64_t segment = chario_stream_pool_offset(stream, batch->header.segment);
 
 	*at = (uint32_t)(offset_of(stream, record) - segment);
@@ -215,7 +208,7 @@ static int go_on(struct chario_stream *stream, const struct chario_batch *batch)
 
 int chario_stream_commit_record(struct chario_stream *stream, const struct chario_commit *commit)
 {
-	struct chario_batch *batch = batch_of(stream, commit->record);
+	struct chario_batch *batch = chario_stream_batch_of(stream, commit->record);
 
 	sign(stream, commit);
 	CHARIO_LOCK(&stream->lock);
@@ -230,7 +223,7 @@ void chario_stream_void(struct chario_stream *stream, struct chario_disk_record 
 		.flags = CHARIO_DISK_RECORD_FIRST | CHARIO_DISK_RECORD_LAST |
 			 CHARIO_DISK_RECORD_VOID,
 	};
-	struct chario_batch *batch = batch_of(stream, record);
+	struct chario_batch *batch = chario_stream_batch_of(stream, record);
 
 	sign(stream, &commit);
 	count(stream, batch, &commit);
@@ -239,7 +232,7 @@ void chario_stream_void(struct chario_stream *stream, struct chario_disk_record 
 /* Give a room back; the newest room leaves no trace. */
 static int take_back(struct chario_stream *stream, struct chario_disk_record *record)
 {
-	struct chario_batch *batch = batch_of(stream, record);
+	struct chario_batch *batch = chario_stream_batch_of(stream, record);
 	bool newest;
 	uint32_t at;
 
