@@ -324,7 +324,7 @@ static void go_on(struct loop *loop, bool is_end)
 		tell_wait(loop);
 }
 
-static void turn(struct loop *loop)
+static void run_once(struct loop *loop)
 {
 	struct chario_record record;
 	int err = chario_reader_next(loop->reader, loop->follows ? WAIT_NS : 0, &record);
@@ -364,6 +364,6 @@ int chario_player_run(struct chario_reader *reader, struct chario_player *player
 	loop.side = loop.from_ns ? SIDE_EARLY : SIDE_IN;
 	loop.follows = player->flags & CHARIO_PLAYER_FOLLOW;
 	while (!loop.ended)
-		turn(&loop);
+		run_once(&loop);
 	return loop.result;
 }

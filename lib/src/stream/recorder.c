@@ -184,7 +184,7 @@ static void attend(struct recorder_loop *loop, short events)
 		lose_dropped(loop);
 }
 
-static void turn(struct recorder_loop *loop)
+static void run_once(struct recorder_loop *loop)
 {
 	struct pollfd polled[] = {
 		{ .fd = loop->source.fd, .events = POLLIN },
@@ -213,7 +213,7 @@ static void run(struct recorder_loop *loop)
 	loop->frame_left = (size_t)loop->recorder->record_bytes;
 	loop->begin_ns = chario_sys_now();
 	while (!loop->ended)
-		turn(loop);
+		run_once(loop);
 	chario_recorder_end_record(loop, loop->filled, 0);
 	count_rest(loop);
 	chario_recorder_end_spans(loop);
