@@ -5,8 +5,8 @@
  * A replacement of an area is written beside it, under a name of its own, and takes the
  * name when it is complete, by one change of the table.
  *
- * The verb records the durable part of the copy from time to time, and the area keeps a tag
- * of its source.  So the same command continues after any interruption.
+ * The verb saves in the table, from time to time, how much of the copy is durable, and the area
+ * keeps a tag of its source.  So the same command continues after any interruption.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +19,9 @@
 #include "interrupt.h"
 #include "put.h"
 
-#define RECORD_BYTES  ((uint64_t)64 << 20)
-#define RECORD_MIN_NS NS_PER_S
-#define RECORD_MAX_NS (5 * NS_PER_S)
+#define SAVE_BYTES  ((uint64_t)64 << 20)
+#define SAVE_MIN_NS NS_PER_S
+#define SAVE_MAX_NS (5 * NS_PER_S)
 
 /* the area */
 
@@ -218,10 +218,10 @@ static int publish(const struct cli_put *put)
 }
 
 /*
- * Record the durable part of the copy.  A later flush does not cover the data of a failed
- * one, and a write of the table flushes, too.
+ * Save how much of the copy is durable.  A later flush does not cover the data of a failed one,
+ * and a write of the table flushes, too.
  */
-static int write_down(struct cli_put *put)
+static int save_progress(struct cli_put *put)
 {
 	int err = put->unflushed ? -EIO : chario_area_sync(put->area);
 
@@ -234,15 +234,15 @@ static int write_down(struct cli_put *put)
 		cli_forget_cache(put->cli);
 		return err;
 	}
-	put->recorded = put->written;
-	put->recorded_ns = cli_now_ns();
+	put->saved = put->written;
+	put->saved_ns = cli_now_ns();
 	return 0;
 }
 
-static int record(struct cli_put *put)
+static int save_or_fail(struct cli_put *put)
 {
 	const bool publishes = is_to_be_published(put);
-	int err = write_down(put);
+	int err = save_progress(put);
 
 	if (!err)
 		return CLI_OK;
@@ -256,15 +256,15 @@ static int record(struct cli_put *put)
 			      put->name);
 }
 
-/* The whole copy is recorded at the end, when all of it is known to be good. */
+/* The whole copy is saved at the end, when all of it is known to be good. */
 static bool is_due(const struct cli_put *put)
 {
-	uint64_t passed_ns = cli_now_ns() - put->recorded_ns;
-	uint64_t bytes = put->written - put->recorded;
+	uint64_t passed_ns = cli_now_ns() - put->saved_ns;
+	uint64_t bytes = put->written - put->saved;
 
 	if (!bytes || put->written == put->source.bytes)
 		return false;
-	return passed_ns >= RECORD_MAX_NS || (passed_ns >= RECORD_MIN_NS && bytes >= RECORD_BYTES);
+	return passed_ns >= SAVE_MAX_NS || (passed_ns >= SAVE_MIN_NS && bytes >= SAVE_BYTES);
 }
 
 static int say_short(const struct cli_put *put, uint64_t bytes)
@@ -292,15 +292,15 @@ int cli_put_fail_copy(const struct cli_put *put, const struct chario_copy *copy,
 	}
 }
 
-/* Show and record the progress of the copy; a progress that cannot be recorded ends it. */
-static int note(uint64_t done_bytes, uint64_t total_bytes, void *data)
+/* Show and save the progress of the copy; a progress that cannot be saved ends it. */
+static int show_and_save(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
 	struct cli_put *put = data;
 
 	(void)total_bytes;
 	put->written = put->start + done_bytes;
 	cli_progress_update(&put->progress, put->written);
-	if (is_due(put) && record(put))
+	if (is_due(put) && save_or_fail(put))
 		return CLI_FAILED;
 	return cli_interrupted();
 }
@@ -312,7 +312,7 @@ static int copy_all(struct cli_put *put)
 		.flags = put->source.is_seekable ? CHARIO_COPY_SAME_OFFSET : 0,
 		.offset = put->start,
 		.bytes = put->source.bytes - put->start,
-		.progress = note,
+		.progress = show_and_save,
 		.data = put,
 	};
 	int err = chario_copy_in(put->area, put->source.fd, &copy);
@@ -334,10 +334,10 @@ static int say_stopped(const struct cli_put *put)
 		return cli_say(put->cli,
 			       "stopped: %" PRIu64 " of %" PRIu64
 			       " bytes of \"%s\" are there; the same command goes on from there",
-			       put->recorded, put->source.bytes, put->name);
+			       put->saved, put->source.bytes, put->name);
 	return cli_say(
 		put->cli, "stopped: \"%s\" has the first %" PRIu64 " of %" PRIu64 " bytes; %s",
-		put->name, put->recorded, put->source.bytes,
+		put->name, put->saved, put->source.bytes,
 		put->source.is_seekable ?
 			"whether a disk is still the same cannot be seen: put it again with "
 			"--changed, which reads all of it and writes what differs" :
@@ -347,12 +347,12 @@ static int say_stopped(const struct cli_put *put)
 static int finish(struct cli_put *put, int status)
 {
 	if (!status && put->written == put->source.bytes && !cli_source_changed(&put->source))
-		return record(put);
+		return save_or_fail(put);
 	/* Data from before the error may be durable.  It was reported, so this result is ignored. */
 	if (put->broken)
-		write_down(put);
-	else if (put->written > put->recorded && put->written < put->source.bytes)
-		record(put);
+		save_progress(put);
+	else if (put->written > put->saved && put->written < put->source.bytes)
+		save_or_fail(put);
 	if (!status && put->written < put->source.bytes)
 		return say_stopped(put);
 	if (status)
@@ -404,8 +404,8 @@ static int put_whole(struct cli_put *put)
 	if (put->start)
 		cli_say(put->cli, "goes on after %" PRIu64 " bytes", put->start);
 	cli_interrupt_catch();
-	/* The tag is recorded before the first byte; a copy of an empty source only at the end. */
-	status = put->source.bytes ? record(put) : CLI_OK;
+	/* The tag is saved before the first byte; for a copy of an empty source only at the end. */
+	status = put->source.bytes ? save_or_fail(put) : CLI_OK;
 	cli_progress_begin(&put->progress, put->name, put->start, put->source.bytes, put->quiet);
 	if (!status)
 		status = finish(put, copy_all(put));

@@ -30,8 +30,8 @@
  * @progress: progress line
  * @start: offset in the area at which this run began, in bytes
  * @written: end of the part of the area that is as the source, in bytes
- * @recorded: end of the part that is durable, as recorded in the table, in bytes
- * @recorded_ns: time of that record on CLOCK_MONOTONIC
+ * @saved: end of the part that is durable, as saved in the table, in bytes
+ * @saved_ns: time at which that was saved on CLOCK_MONOTONIC, in nanoseconds
  * @nr_written: number of blocks that this run has written
  * @created: number of a new area that is removed if nothing could be read; 0 if there is none
  * @begun: true if the library had its memory, and the source could be read
@@ -53,8 +53,8 @@ struct cli_put {
 	struct cli_progress progress;
 	uint64_t start;
 	uint64_t written;
-	uint64_t recorded;
-	uint64_t recorded_ns;
+	uint64_t saved;
+	uint64_t saved_ns;
 	uint64_t nr_written;
 	uint64_t created;
 	bool begun;
