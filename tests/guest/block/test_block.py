@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from block_side import PRELUDE, disable, enable, holds, noise, queue, write
+from block_side import REGION_CALLS, disable, enable, holds, noise, queue, write
 from disks import KIB, counters, folder, grown
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import FileGuest, Setup
@@ -231,7 +231,7 @@ def test_segments_are_those_that_the_block_layer_counts(
     with in_memory(rig, module, "loopback_mib=64 loopback_segment_pages=1 loopback_segments=33") as disk:
         block = enable(rig.guest, disk)
         rig.guest.must("echo 4 >/proc/sys/vm/nr_hugepages")
-        said = rig.guest.must(["python3", "-c", PRELUDE + ACROSS, block])
+        said = rig.guest.must(["python3", "-c", REGION_CALLS + ACROSS, block])
         assert said.split() == ["131072", "131072", "True"]
         assert counters(rig.guest, disk)["write_commands"] == 1
 
@@ -266,7 +266,7 @@ def test_commands_for_the_block_side_have_no_buffers(
     """A buffer that was in a command before the block side got it is destroyed as any other."""
     rig = keeper.get(request)
     with in_memory(rig, module, "loopback_mib=64 loopback_delay_us=20000") as disk:
-        job = rig.guest.start(["python3", "-c", PRELUDE + LENT, disk], timeout_s=CALL_LIMIT_S)
+        job = rig.guest.start(["python3", "-c", REGION_CALLS + LENT, disk], timeout_s=CALL_LIMIT_S)
         rig.wait_file("/run/moved")
         enable(rig.guest, disk)
         rig.touch("/run/lent")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from block_side import PRELUDE, disable, enable, holds, noise, write
+from block_side import REGION_CALLS, disable, enable, holds, noise, write
 from disks import KIB, counters, grown
 from played import OK, PAGE, Command, controller_page, limits_page, taken
 from rig import Rig
@@ -164,7 +164,7 @@ def test_what_a_scheduler_merges(rig: Rig, module: Path, limit: dict[str, int]) 
             rig.set(disk, attribute, value)
         with pieces(rig, block, LOTS[0]) as one, pieces(rig, block, LOTS[1], "others") as other:
             rig.remove("/run/urgent")
-            urgent = guest.start(["python3", "-c", PRELUDE + URGENT, disk], timeout_s=LIMIT_S)
+            urgent = guest.start(["python3", "-c", REGION_CALLS + URGENT, disk], timeout_s=LIMIT_S)
             rig.wait_file("/run/urgent")
             a_write = f"dd if=/dev/zero of={block} bs=4k count=1 seek=4000 oflag=direct status=none"
             jobs = [guest.start(a_write, LIMIT_S) for _ in range(TAGS)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from bind_lab import PARTITION
-from block_side import PRELUDE, disable, enable, is_taken, noise, set_regions
+from block_side import REGION_CALLS, disable, enable, is_taken, noise, set_regions
 from disks import KIB, MIB, Programs, counters, folder, grown
 from rig import CALL_LIMIT_S, WAITS_TO_UNBIND, Rig, unbinding
 from shared_guest import Setup
@@ -230,7 +230,7 @@ print(json.dumps([failed, sorted(set(seen)), sorted(set(open(region, "rb").read(
 @pytest.mark.parametrize("node", ["b", "b1"])
 def test_what_a_program_has_mapped_is_not_written_after_a_claim(rig: Rig, own: str, node: str) -> None:
     """Its pages are dropped although it has changed them; it sees what the region wrote, and its sync fails."""
-    command = ["python3", "-c", f"import json\n{PRELUDE}{MAPPED}", f"{own}p1", f"{own}{node}"]
+    command = ["python3", "-c", f"import json\n{REGION_CALLS}{MAPPED}", f"{own}p1", f"{own}{node}"]
     place = str(START if node == "b" else 0)
     for _ in range(5):
         failed, seen, there = json.loads(rig.guest.must([*command, place], timeout_s=CALL_LIMIT_S))
@@ -268,7 +268,7 @@ print(lost)
 @pytest.mark.allow_log(r"WARNING: .* mark_buffer_dirty", r"Call Trace:")
 def test_what_is_written_while_a_claim_begins_does_not_come_after_it(rig: Rig, own: str) -> None:
     """Pages that are changed again and again while they are dropped are dropped all the same."""
-    command = ["python3", "-c", PRELUDE + BESIDE, f"{own}p1", f"{own}b1"]
+    command = ["python3", "-c", REGION_CALLS + BESIDE, f"{own}p1", f"{own}b1"]
     assert rig.guest.must(command, timeout_s=CALL_LIMIT_S) == "0"
 
 
@@ -506,5 +506,5 @@ def test_the_block_side_sees_no_torn_block(rig: Rig, disk: str) -> None:
     in memory does tear blocks: it copies them as the host does, on all processors at once.
     """
     size = rig.show(disk, "logical_block_size")
-    command = ["python3", "-c", PRELUDE + TORN, f"{disk}p1", f"{disk}b1", size, disk.removeprefix("/dev/")]
+    command = ["python3", "-c", REGION_CALLS + TORN, f"{disk}p1", f"{disk}b1", size, disk.removeprefix("/dev/")]
     assert json.loads(rig.guest.must(command, timeout_s=CALL_LIMIT_S)) == [[], 1]

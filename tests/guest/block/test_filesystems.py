@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from block_side import PRELUDE, disable, enable, set_regions
+from block_side import REGION_CALLS, disable, enable, set_regions
 from disks import MIB, counters
 from rig import Rig
 from shared_guest import Setup
@@ -140,7 +140,7 @@ def test_under_load_beside_a_region(rig: Rig, disk: str, system: str) -> None:
     """Files are written, verified and changed in many ways; the check is clean; disk and region keep their data."""
     guest, part, kind = rig.guest, f"{disk}b1", SYSTEMS[system]
     guest.must(f"{kind.make.format(part)} && mkdir -p /run/mnt && mount {part} /run/mnt", LIMIT_S)
-    beside = guest.start(["python3", "-c", PRELUDE + BESIDE, f"{disk}p1", str(LIMIT_S)], timeout_s=2 * LIMIT_S)
+    beside = guest.start(["python3", "-c", REGION_CALLS + BESIDE, f"{disk}p1", str(LIMIT_S)], timeout_s=2 * LIMIT_S)
     guest.must(STRESS, LIMIT_S)
     fio = f"fio --name=v --directory=/run/mnt --size={6 * LOAD}M --rw=randrw --bsrange=4k-128k --ioengine=libaio "
     fio += "--iodepth=16 --direct=1 --verify=crc32c --numjobs=2 --fsync=64 --output=/dev/null --fallocate=none"
@@ -192,7 +192,7 @@ def test_swap_beside_a_region(rig: Rig, disk: str) -> None:
     guest.must(f"echo +memory >/run/groups/cgroup.subtree_control; mkdir -p {GROUP}")
     guest.must(f"echo {PAGES * 1024} >{GROUP}/memory.max; mkswap -q {part} && swapon {part}")
     before = swapped(rig)
-    beside = guest.start(["python3", "-c", PRELUDE + BESIDE, f"{disk}p1", str(LIMIT_S)], timeout_s=2 * LIMIT_S)
+    beside = guest.start(["python3", "-c", REGION_CALLS + BESIDE, f"{disk}p1", str(LIMIT_S)], timeout_s=2 * LIMIT_S)
     command = f"echo $$ >{GROUP}/cgroup.procs && exec python3 - {PAGES} {part} {GROUP}/memory.max"
     guest.must(command, timeout_s=LIMIT_S, stdin=SWAPPED)
     rig.touch("/run/enough")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from block_side import PRELUDE
+from block_side import REGION_CALLS
 from disks import KIB, MIB
 from programs import compile_program
 from rig import NOBODY, Rig
@@ -47,7 +47,7 @@ def run(rig: Rig, disk: str, script: str) -> Any:
     """What a Python script in the guest prints; DISK is the disk's name, NODE its node."""
     start = f"import json\nNODE = '{disk}'\nDISK = '{disk.removeprefix('/dev/')}'\n"
     start += f"FIRST, LENGTH, KIB, MIB = {FIRST}, {LENGTH}, {KIB}, {MIB}\n"
-    done = rig.guest.run(["python3", "-"], stdin=PRELUDE + start + script, timeout_s=SCRIPT_LIMIT_S)
+    done = rig.guest.run(["python3", "-"], stdin=REGION_CALLS + start + script, timeout_s=SCRIPT_LIMIT_S)
     return json.loads(done.check().stdout)
 
 
@@ -355,7 +355,7 @@ def test_regions_go_with_their_disk(rig: Rig, small: str) -> None:
     """Unbound under an open region: the nodes go, the file gives ENODEV, and nothing is left of it."""
     job = rig.guest.start(
         ["python3", "-"],
-        stdin=PRELUDE
+        stdin=REGION_CALLS
         + f"""
 import time
 reader = os.open("{small}", os.O_RDONLY)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from block_side import PRELUDE
+from block_side import REGION_CALLS
 from disks import HIDDEN, MIB, Programs, calls
 from entries import FLUSH, READ, WRITE, Entry, Submissions
 from rig import Rig
@@ -210,7 +210,7 @@ assert write(mute, 0, 4096, 1) == "EBADF"
 def test_a_confined_file_is_as_durable_as_its_parent(disk: Disk, flag: str) -> None:
     """Each write through it, and through one that is confined further, carries FUA where its parent's writes do."""
     sizes = (PAGE, *SIZES)
-    command = ["python3", "-c", PRELUDE + CONFINED, disk.node, str(getattr(os, flag)), *map(str, sizes)]
+    command = ["python3", "-c", REGION_CALLS + CONFINED, disk.node, str(getattr(os, flag)), *map(str, sizes)]
     disk.rig.guest.must(command, timeout_s=240)
     places, at = [], 0
     for start in (1, 2):

@@ -8,7 +8,7 @@ from disks import folder
 from chario_lab.guest.session import Guest
 
 # What scripts of Python in a guest begin with to have the functions of region_calls.py.
-PRELUDE = (Path(__file__).parent / "region_calls.py").read_text().replace("from __future__ import annotations\n", "")
+REGION_CALLS = (Path(__file__).parent / "region_calls.py").read_text()
 
 
 def enable(guest: Guest, disk: str) -> str:
@@ -25,7 +25,7 @@ def disable(guest: Guest, disk: str) -> int:
 def set_regions(guest: Guest, disk: str, *table: tuple[int, int, int]) -> None:
     """Give the module the regions of a disk: number, offset and length of each."""
     script = f"print(set_regions(os.open('{disk}', os.O_RDONLY), {table}))"
-    assert guest.must(["python3", "-"], stdin=PRELUDE + script) == "0"
+    assert guest.must(["python3", "-"], stdin=REGION_CALLS + script) == "0"
 
 
 def is_taken(guest: Guest, node: str) -> bool:
