@@ -311,8 +311,8 @@ static void drop_repeated(const struct chario_losses_batch *batch, uint64_t next
 /*
  * Judge the gaps at the end of a part, of whose last batch the next part counts the whole records,
  * and has made them durable.  It may count the record in the middle, whose end it found, although
- * the beginning was missing, so its count does not settle that gap.  If the first batch of the next
- * part is missing, too, the record in the middle and those in the tail may belong to either.
+ * the beginning was missing, so its count does not settle GAP_MIDDLE.  If the first batch of the
+ * next part is missing, too, that record and those in the tail may belong to either part.
  */
 static void judge_end(const struct chario_losses_batch *last, const struct chario_disk_batch *batch,
 		      struct chario_gap gaps[NR_GAPS], struct chario_gap *behind)
