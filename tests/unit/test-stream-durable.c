@@ -124,7 +124,7 @@ TEST(test_flush_bytes, "flushes come for so many bytes")
 	EQUAL(rig_record(1, 2, chario_stream_room_bytes(rig.stream)), 0);
 	EQUAL(chario_stream_wait(rig.stream, RIG_SEGMENT, 0), -EAGAIN);
 	rig_hold(0);
-	EQUAL(rig_wait(), 0);
+	EQUAL(record_segments(2, 2), 0);
 	EQUAL(rig.status.flushes, 1);
 	EQUAL(rig.status.durable_records, 2);
 }
