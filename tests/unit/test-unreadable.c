@@ -314,6 +314,12 @@ TEST(test_long, "however long it is")
 	wipe(6, 200);
 	rig.disk->faults = (struct log_faults){ .read = { 150, 1 }, .error = -ENODEV };
 	EQUAL(record_all(CHARIO_STREAM_APPEND, 0, 0), -ENODEV);
+	/* A reset ends all reads of a time. */
+	for (uint64_t n = 0; n < 300; n++) {
+		rig.disk->faults = (struct log_faults){ .read = { n, 64 }, .error = -EIO };
+		CHECK(record_all(CHARIO_STREAM_APPEND, 0, 0) == -EIO ||
+		      (rig.stream->next_segment >= 240 && !rig_stop(false)));
+	}
 	rig.disk->faults = (struct log_faults){ .error = -EIO };
 	rig_spoil(100 * RIG_SEGMENT, 4096);
 	go_on_and_stop(&sequence);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /* The place behind a recording at which it is continued. */
 #include "stream/inner.h"
+
+#include <errno.h>
+
 #include "stream/lost.h"
 
 /* A table may come from any program. */
@@ -43,6 +46,18 @@ static bool is_nothing_behind(const struct chario_area_stream *entry,
 }
 
 /*
+ * Check that a place holds no newer segment than was found.  Returns -EIO if it does: the drive
+ * could not read it before, but can now, and maybe others.
+ */
+static int check_place(struct chario_tape *tape, uint64_t segment)
+{
+	struct chario_disk_batch batch;
+	int ret = tape->doubtful ? chario_tape_look(tape, segment, 0, &batch) : 0;
+
+	return ret > 0 ? -EIO : ret;
+}
+
+/*
  * Place the head behind damage.  The head is the end of what can be read now.  Records that
  * the table knows of behind it, and segments that cannot be read, are damaged but may be
  * readable another time, so they are not overwritten, and their numbers are not given again.
@@ -79,6 +94,8 @@ static int skip_damage(struct chario_stream *stream, const struct chario_area_st
 		}
 	}
 	err = chario_tape_skip_unreadable(tape, &next, &unreadable);
+	if (!err)
+		err = check_place(tape, next);
 	if (err)
 		return err;
 	if (is_nothing_behind(entry, head))

@@ -127,10 +127,12 @@ static int peek_ahead(struct header_ahead *ahead, uint64_t segment, uint64_t to,
 		err = read_headers_ahead(ahead, segment, to);
 	if (err)
 		return err;
-	tape->reads++;
 	result = ahead->results[segment - ahead->first];
-	tape->doubtful |= chario_pool_is_damage(result);
-	if (result < 0 && !chario_pool_is_damage(result))
+	/* One event, such as a reset, may have ended all reads that were in flight. */
+	if (chario_pool_is_damage(result))
+		return chario_tape_peek(tape, segment, 0, batch);
+	tape->reads++;
+	if (result < 0)
 		return (int)result;
 	block = ahead->pool.memory + (segment - ahead->first) * CHARIO_DISK_BLOCK;
 	return result == CHARIO_DISK_BLOCK && chario_tape_parse(tape, segment, 0, block, batch);
