@@ -182,16 +182,25 @@ TEST(test_two_segments, "bad batches at the end of a segment are known from the 
 	}
 }
 
-/* A segment takes 16 reads.  Behind an end only the next one may have more. */
+/*
+ * A segment takes 16 reads.  Behind an end only the next one may have more, and no record of the
+ * first part can be behind its only one.
+ */
 TEST(test_cost, "a search for what is hidden reads many blocks at a time")
 {
-	for (uint32_t i = 0; i < 2; i++) {
+	const uint32_t bytes = 4U << 20, append = CHARIO_STREAM_APPEND;
+
+	for (uint32_t i = 0; i < 3; i++) {
 		rig_end();
-		rig_begin(16UL << 20, true);
-		EQUAL(RIG_OPEN(.segment_bytes = 4U << 20) ?: record_each(0, 1), 0);
-		EQUAL(i ? rig_close() : rig_cut(), 0);
+		rig_begin(4UL * bytes, true);
+		EQUAL(RIG_OPEN(.segment_bytes = bytes) ?: record_each(0, 1), 0);
+		EQUAL(i == 1 ? rig_close() : rig_cut(), 0);
+		if (i > 1)
+			EQUAL(RIG_OPEN(.flags = append, .segment_bytes = bytes) ?: rig_close(), 0);
+		rig.disk->most_reads = rig.disk->nr_reads + (i ? 16 : 32) + 24;
 		EQUAL(rig_survey(), 0);
 		CHECK(rig.recording.reads < (i ? 16 : 32) + 12);
+		rig.disk->most_reads = 0;
 	}
 }
 
