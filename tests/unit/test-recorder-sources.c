@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 
 #include "recorder-rig.h"
-#include "stream/source.h"
+#include "stream/recorder-inner.h"
 
 static int make_dgram(void)
 {
@@ -206,26 +206,57 @@ TEST(test_events, "events of a device are records")
 	EQUAL(rig.status.bytes, 8);
 }
 
-/* More events wait than a record has room for: they become several records. */
+/* A segment has more room than one unit of a source. */
+#define LONG_SEGMENT (STREAM_SOURCE_UNIT + 16384)
+
+/* More events wait than a record has room for, or are read at once: they become several records. */
 TEST(test_many_events, "more events than a record has room for")
 {
 	char name[] = "/tmp/chario-events-XXXXXX";
 	int file = mkstemp(name);
 
-	recorder.limit_bytes = 2 * 1000 * sizeof(struct inotify_event);
-	CHECK(chario_stream_room_bytes(rig.stream) < recorder.limit_bytes);
-	drop_source();
-	ends[0] = inotify_init1(IN_CLOEXEC);
-	CHECK(inotify_add_watch(ends[0], name, IN_OPEN | IN_CLOSE) >= 0);
-	for (int i = 0; i < 1000; i++)
-		close(open(name, O_RDONLY | O_CLOEXEC));
-	EQUAL(run(), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		const uint64_t nr_opens = i ? 2500 : 1000;
+
+		EQUAL(rig_close() ?: RIG_OPEN(.segment_bytes = i ? LONG_SEGMENT : RIG_SEGMENT), 0);
+		recorder.limit_bytes = 2 * nr_opens * sizeof(struct inotify_event);
+		drop_source();
+		ends[0] = inotify_init1(IN_CLOEXEC);
+		CHECK(inotify_add_watch(ends[0], name, IN_OPEN | IN_CLOSE) >= 0);
+		for (uint64_t j = 0; j < nr_opens; j++)
+			close(open(name, O_RDONLY | O_CLOEXEC));
+		EQUAL(run(), 0);
+		EQUAL(recorder.gaps, 0);
+		HAS(i ? 2 : 4, 0, 0);
+		EQUAL(rig.status.bytes, recorder.limit_bytes);
+	}
 	unlink(name);
 	close(file);
-	EQUAL(recorder.gaps, 0);
-	EQUAL(rig_look(), 0);
-	EQUAL(rig.status.lost_records, 0);
-	EQUAL(rig.status.bytes, recorder.limit_bytes);
+}
+
+/* Without scratch memory they would be lost. */
+TEST(test_in_place, "datagrams are read into the segment where it has room")
+{
+	struct recorder_loop loop = { .recorder = &recorder, .stream = rig.stream };
+
+	EQUAL(make_dgram() ?: give(0, 2) ?: chario_source_open(&loop.source, ends[0]), 0);
+	chario_recorder_take(&loop);
+	chario_recorder_take(&loop);
+	HAS(2, 0, 0);
+}
+
+/* It is read apart, because the rest of the segment may be too short. */
+TEST(test_long_unit, "a datagram that is longer than most units")
+{
+	static const char memory[STREAM_SOURCE_UNIT + 8192];
+
+	EQUAL(rig_close() ?: RIG_OPEN(.segment_bytes = LONG_SEGMENT), 0);
+	EQUAL(make_dgram() ?: give(0, 10), 0);
+	EQUAL(write(ends[1], memory, sizeof(memory)), sizeof(memory));
+	recorder.record_bytes = sizeof(memory);
+	recorder.limit_bytes = 10 * RECORD + sizeof(memory);
+	ENDS(0, CHARIO_RECORDER_LIMIT);
+	HAS(11, 0, 0);
 }
 
 /* Lines of the kernel's log have numbers, which show how many were overwritten. */
