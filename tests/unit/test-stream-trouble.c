@@ -19,7 +19,7 @@ TEST(test_pressure, "without a free buffer the producer is told")
 	lab_fill(room.memory, 5000, 1);
 	EQUAL(chario_stream_commit(rig.stream, &room, 5000, 0, 0), 0);
 	EQUAL(rig_record(2, 3, 8000) ?: rig_record(3, 4, 5000), 0);
-	/* So is the last one when a long record has begun there. */
+	/* So is the last one, where a long record begins, which cannot be ended and is none. */
 	EQUAL(chario_stream_write(rig.stream, memory, sizeof(memory), 0, 0, 1), -EAGAIN);
 	EQUAL(rig.stream->in_flight, 4);
 	log_disk_wait_held(rig.disk, 4);
