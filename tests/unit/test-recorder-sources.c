@@ -253,15 +253,16 @@ TEST(test_long_unit, "a datagram that is longer than most units")
 /* Lines of the kernel's log have numbers, which show how many were overwritten. */
 TEST(test_log, "overwritten lines of the kernel's log")
 {
-	static const char *const lines[] = { "6,41,10,-;a", "6,42,11,-;b", "12,46,12,c;c", "x" };
-	static const uint64_t lost[] = { 0, 0, 3, 0 };
+	static const char *const lines[] = { "6,41,10,-;a", "6,42,11,-;b", "12,46,12,c;c", "6,5",
+					     "x" };
+	static const uint64_t lost[] = { 0, 0, 3, 0, 0 };
 	struct stream_source source = { .kind = STREAM_SOURCE_EVENTS, .is_log = true };
 	struct stream_taken taken;
 	char memory[RECORD];
 
 	EQUAL(make_packets(), 0);
 	source.fd = ends[0];
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		EQUAL(write(ends[1], lines[i], strlen(lines[i])), strlen(lines[i]));
 		EQUAL(chario_source_read(&source, memory, sizeof(memory), &taken), 1);
 		EQUAL(taken.bytes, strlen(lines[i]));

@@ -41,7 +41,9 @@ TEST(test_pressure, "without a free buffer the producer is told")
 	EQUAL(chario_stream_write(rig.stream, memory, sizeof(memory), 0, 0, 0), -EAGAIN);
 	lab_fill(memory, sizeof(memory), 4);
 	EQUAL(chario_stream_write(rig.stream, memory, sizeof(memory), 5, 0, -1), 0);
-	CHECK(rig_holds(0, 5));
+	EQUAL(rig_wait() ?: rig_record(5, 6, 8000) ?: rig_look(), 0);
+	EQUAL(rig.status.least_free_buffers, 0);
+	CHECK(rig_holds(0, 6));
 }
 
 TEST(test_retries, "what fails is made again")

@@ -88,6 +88,8 @@ TEST(test_commits, "what is no room is not committed")
 	forged = c;
 	forged.token += 8;
 	EQUAL(chario_stream_commit(rig.stream, &forged, 1, 5, 0), -EINVAL);
+	forged.token = UINT64_MAX;
+	EQUAL(chario_stream_commit(rig.stream, &forged, 1, 5, 0), -EINVAL);
 	EQUAL(chario_stream_commit(rig.stream, &c, 8001, 0, 0), -EINVAL);
 	EQUAL(chario_stream_commit(rig.stream, &c, 8000, 5, 0x80), -EINVAL);
 	EQUAL(chario_stream_commit(rig.stream, &c, 8000, 5, 0), 0);
