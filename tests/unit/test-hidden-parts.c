@@ -268,6 +268,8 @@ static void add_cut_part(uint64_t segment, uint64_t from)
 /* A header tells of durable records before it, although nothing whole is behind them. */
 TEST(test_cut_end, "durable records that are damaged at the end of a cut recording are told")
 {
+	struct chario_stream_room room;
+
 	record_and_stop(0, 0, 4);
 	damage(0, 2, 4);
 	open_reader(0);
@@ -279,6 +281,19 @@ TEST(test_cut_end, "durable records that are damaged at the end of a cut recordi
 	/* A program that goes on makes them known. */
 	EQUAL(open_long(CHARIO_STREAM_APPEND) ?: rig_close(), 0);
 	expect(0, 3, 1, 0);
+	begin_again();
+	/* When their headers are gone, it gives their numbers again, to a room, a loss and a record. */
+	record_and_stop(0, 0, 7);
+	damage(0, 3, 7);
+	open_reader(0);
+	read_on(0, 6, 3);
+	wipe(0, 3, 4);
+	EQUAL(open_long(CHARIO_STREAM_APPEND) ?: rig_close() ?: rig_next(), -ENODATA);
+	EQUAL(open_long(CHARIO_STREAM_APPEND) ?: rig_get(1, &room), 0);
+	EQUAL(chario_stream_lose(rig.stream, 1, 1), 0);
+	EQUAL(chario_stream_commit(rig.stream, &room, 0, 0, 0), 0);
+	EQUAL(rig_record(5, 6, RECORD_BYTES) ?: rig_wait(), 0);
+	CHECK(rig_is_next(5));
 	begin_again();
 	/* The table has the end of an earlier part. */
 	EQUAL(open_long(0) ?: record_each(0, 4) ?: rig_close(), 0);

@@ -166,6 +166,9 @@ TEST(test_seek, "records and times are found")
 	EQUAL(rig_next(), -ENODATA);
 	EQUAL(chario_reader_seek_time(rig.reader, 5000), 0);
 	EQUAL(rig_next(), -ENODATA);
+	/* A record that comes may be too early. */
+	EQUAL(record(CHARIO_STREAM_APPEND, 320, 321, 1000), 0);
+	EQUAL(rig_next(), -ENODATA);
 }
 
 /* As many as are asked for, and of a ring not those that it has overwritten. */

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 
 #include "recorder-rig.h"
-#include "stream/source.h"
+#include "stream/recorder-inner.h"
 
 static int make_dgram(void)
 {
@@ -206,40 +206,63 @@ TEST(test_events, "events of a device are records")
 	EQUAL(rig.status.bytes, 8);
 }
 
-/* More events wait than a record has room for: they become several records. */
+/* A segment has more room than one unit of a source. */
+#define LONG_SEGMENT (STREAM_SOURCE_UNIT + 16384)
+
+/* More events wait than a record has room for, or are read at once: they become several records. */
 TEST(test_many_events, "more events than a record has room for")
 {
 	char name[] = "/tmp/chario-events-XXXXXX";
 	int file = mkstemp(name);
 
-	recorder.limit_bytes = 2 * 1000 * sizeof(struct inotify_event);
-	CHECK(chario_stream_room_bytes(rig.stream) < recorder.limit_bytes);
-	drop_source();
-	ends[0] = inotify_init1(IN_CLOEXEC);
-	CHECK(inotify_add_watch(ends[0], name, IN_OPEN | IN_CLOSE) >= 0);
-	for (int i = 0; i < 1000; i++)
-		close(open(name, O_RDONLY | O_CLOEXEC));
-	EQUAL(run(), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		EQUAL(rig_close() ?: RIG_OPEN(.segment_bytes = i ? LONG_SEGMENT : RIG_SEGMENT), 0);
+		recorder.limit_bytes = (i ? 5000 : 2000) * sizeof(struct inotify_event);
+		drop_source();
+		ends[0] = inotify_init1(IN_CLOEXEC);
+		CHECK(inotify_add_watch(ends[0], name, IN_OPEN | IN_CLOSE) >= 0);
+		for (uint64_t j = 0; j < (i ? 2500 : 1000); j++)
+			close(open(name, O_RDONLY | O_CLOEXEC));
+		EQUAL(run(), 0);
+		EQUAL(recorder.gaps, 0);
+		HAS(i ? 2 : 4, 0, 0);
+		EQUAL(rig.status.bytes, recorder.limit_bytes);
+	}
 	unlink(name);
 	close(file);
-	EQUAL(recorder.gaps, 0);
-	EQUAL(rig_look(), 0);
-	EQUAL(rig.status.lost_records, 0);
-	EQUAL(rig.status.bytes, recorder.limit_bytes);
+}
+
+/* The first are read straight into the segment: without scratch memory they would be lost. */
+TEST(test_long_unit, "a datagram that is longer than most units")
+{
+	static const char memory[STREAM_SOURCE_UNIT + 14336];
+	struct recorder_loop loop = { .recorder = &recorder };
+
+	EQUAL(rig_close() ?: RIG_OPEN(.segment_bytes = LONG_SEGMENT), 0);
+	loop.stream = rig.stream;
+	EQUAL(make_dgram() ?: give(0, 4) ?: chario_source_open(&loop.source, ends[0]), 0);
+	chario_recorder_take(&loop);
+	chario_recorder_take(&loop);
+	EQUAL(write(ends[1], memory, sizeof(memory)), sizeof(memory));
+	recorder.record_bytes = sizeof(memory);
+	recorder.limit_bytes = 2 * RECORD + sizeof(memory);
+	ENDS(0, CHARIO_RECORDER_LIMIT);
+	HAS(5, 0, 0);
 }
 
 /* Lines of the kernel's log have numbers, which show how many were overwritten. */
 TEST(test_log, "overwritten lines of the kernel's log")
 {
-	static const char *const lines[] = { "6,41,10,-;a", "6,42,11,-;b", "12,46,12,c;c", "x" };
-	static const uint64_t lost[] = { 0, 0, 3, 0 };
+	static const char *const lines[] = { "6,41,10,-;a", "6,42,11,-;b", "12,46,12,c;c", "6,5",
+					     "x" };
+	static const uint64_t lost[] = { 0, 0, 3, 0, 0 };
 	struct stream_source source = { .kind = STREAM_SOURCE_EVENTS, .is_log = true };
 	struct stream_taken taken;
 	char memory[RECORD];
 
 	EQUAL(make_packets(), 0);
 	source.fd = ends[0];
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		EQUAL(write(ends[1], lines[i], strlen(lines[i])), strlen(lines[i]));
 		EQUAL(chario_source_read(&source, memory, sizeof(memory), &taken), 1);
 		EQUAL(taken.bytes, strlen(lines[i]));

@@ -32,6 +32,11 @@ TEST(test_limit, "a recorder ends at its limits")
 	EQUAL(recorder.taken_bytes, 0);
 }
 
+static int stop_at_third(const struct chario_recorder *now, void *data)
+{
+	return ++calls > 2 ? STOPPED : 0;
+}
+
 /* A record that has begun does not wait for its rest for ever. */
 TEST(test_part, "a record that has begun is ended in time")
 {
@@ -42,6 +47,13 @@ TEST(test_part, "a record that has begun is ended in time")
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig.status.records, 1);
 	EQUAL(rig.status.bytes, 4);
+	/* Nor does the function of the program, which is called once a second. */
+	recorder.part_ns = FOR_EVER_NS;
+	recorder.limit_ns = 0;
+	recorder.progress = stop_at_third;
+	calls = 1;
+	EQUAL(write(ends[1], "part", 4), 4);
+	EQUAL(run(), STOPPED);
 }
 
 static int stop_at_wait(const struct chario_recorder *now, void *data)
@@ -50,7 +62,7 @@ static int stop_at_wait(const struct chario_recorder *now, void *data)
 	if (!now->waits && !now->gaps)
 		return 0;
 	rig_hold(0);
-	return STOPPED;
+	return data ? 0 : STOPPED;
 }
 
 /* With all buffers on their way the source waits, or is read and not recorded. */
@@ -67,6 +79,13 @@ TEST(test_pressure, "without room the source waits")
 	CHECK(calls > 1);
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.bytes, recorder.taken_bytes);
+	/* The longest wait may be followed by records without any. */
+	rig_hold(RIG_BYTES);
+	recorder.data = &recorder;
+	recorder.limit_bytes = 90 * RECORD - recorder.taken_bytes;
+	EQUAL(give(60, 90), 0);
+	ENDS(0, CHARIO_RECORDER_LIMIT);
+	CHECK(recorder.waits && recorder.longest_wait_ns >= recorder.wait_ns / recorder.waits);
 }
 
 TEST(test_drop, "or what it gives is lost and counted")
@@ -159,11 +178,6 @@ TEST(test_child, "a child of fork() records nothing")
 {
 	EQUAL(give(0, 1), 0);
 	CHECK_IN_CHILD(run() == -EPERM && recorder.end == CHARIO_RECORDER_WRITE);
-}
-
-static int stop_at_third(const struct chario_recorder *now, void *data)
-{
-	return ++calls > 2 ? STOPPED : 0;
 }
 
 /* A pipe that gives nothing. */

@@ -106,6 +106,12 @@ TEST(test_cut_and_damage, "it takes no less where the newest segments are damage
 		EQUAL(oldest(left), cut->oldest[i & 1]);
 		log_disk_heal(rig.disk);
 	}
+	/* Segment 31 is whole, and 32 may have been, which is a window before what overwrites 4. */
+	EQUAL(append_and_cut(0, 0, 33), 0);
+	memset(rig_place(24 * RIG_SEGMENT), 0, 7 * RIG_SEGMENT);
+	memset(rig_place(0), 0, RIG_SEGMENT);
+	EQUAL(rig_open_reader() ?: chario_reader_seek(rig.reader, 4) ?: rig_next(), 0);
+	EQUAL(rig.record.sequence, 5);
 }
 
 /* What a cut may have torn is not trusted before the ring has come round. */

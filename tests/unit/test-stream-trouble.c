@@ -13,7 +13,15 @@ TEST(test_pressure, "without a free buffer the producer is told")
 
 	EQUAL(rig_open(&rig_small), 0);
 	rig_hold(RIG_BYTES);
-	EQUAL(rig_record(0, 4, chario_stream_room_bytes(rig.stream)), 0);
+	EQUAL(rig_record(0, 1, 5000) ?: rig_get(5000, &room), 0);
+	/* A segment without room for it is on its way, and the room is not full yet. */
+	EQUAL(rig.stream->in_flight, 1);
+	lab_fill(room.memory, 5000, 1);
+	EQUAL(chario_stream_commit(rig.stream, &room, 5000, 0, 0), 0);
+	EQUAL(rig_record(2, 3, 8000) ?: rig_record(3, 4, 5000), 0);
+	/* So is the last one, where a long record begins, which cannot be ended and is none. */
+	EQUAL(chario_stream_write(rig.stream, memory, sizeof(memory), 0, 0, 1), -EAGAIN);
+	EQUAL(rig.stream->in_flight, 4);
 	log_disk_wait_held(rig.disk, 4);
 	EQUAL(rig_get(1, &room), -EAGAIN);
 	EQUAL(chario_stream_get(rig.stream, 1, 2000000, &room), -EAGAIN);
@@ -22,7 +30,7 @@ TEST(test_pressure, "without a free buffer the producer is told")
 	EQUAL(rig.status.free_buffers, 0);
 	EQUAL(rig.status.least_free_buffers, 0);
 	EQUAL(rig.status.in_flight, 4);
-	EQUAL(rig.status.waits, 1);
+	EQUAL(rig.status.waits, 2);
 	CHECK(rig.status.wait_ns >= 2000000);
 	EQUAL(rig.status.durable_records, 0);
 	rig_hold(0);
@@ -33,7 +41,9 @@ TEST(test_pressure, "without a free buffer the producer is told")
 	EQUAL(chario_stream_write(rig.stream, memory, sizeof(memory), 0, 0, 0), -EAGAIN);
 	lab_fill(memory, sizeof(memory), 4);
 	EQUAL(chario_stream_write(rig.stream, memory, sizeof(memory), 5, 0, -1), 0);
-	CHECK(rig_holds(0, 5));
+	EQUAL(rig_wait() ?: rig_record(5, 6, 8000) ?: rig_look(), 0);
+	EQUAL(rig.status.least_free_buffers, 0);
+	CHECK(rig_holds(0, 6));
 }
 
 TEST(test_retries, "what fails is made again")

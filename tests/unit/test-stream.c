@@ -88,6 +88,8 @@ TEST(test_commits, "what is no room is not committed")
 	forged = c;
 	forged.token += 8;
 	EQUAL(chario_stream_commit(rig.stream, &forged, 1, 5, 0), -EINVAL);
+	forged.token = UINT64_MAX;
+	EQUAL(chario_stream_commit(rig.stream, &forged, 1, 5, 0), -EINVAL);
 	EQUAL(chario_stream_commit(rig.stream, &c, 8001, 0, 0), -EINVAL);
 	EQUAL(chario_stream_commit(rig.stream, &c, 8000, 5, 0x80), -EINVAL);
 	EQUAL(chario_stream_commit(rig.stream, &c, 8000, 5, 0), 0);
@@ -149,20 +151,6 @@ TEST(test_losses, "what was lost is seen where it was")
 	EQUAL(rig.recording.next_record, 5);
 	EQUAL(rig.recording.bytes, 20);
 	EQUAL(rig.recording.durable_records, 2);
-}
-
-/* A record that was begun and could not be ended is none, and its number is free. */
-TEST(test_abandoned, "a record that could not be ended is none")
-{
-	static unsigned char memory[6 * RIG_SEGMENT];
-
-	EQUAL(rig_open(&rig_small), 0);
-	EQUAL(rig_record(0, 1, 10), 0);
-	rig_hold(RIG_BYTES);
-	EQUAL(chario_stream_write(rig.stream, memory, sizeof(memory), 0, 0, 5000000), -EAGAIN);
-	rig_hold(0);
-	EQUAL(lab_write(rig.stream, 1, 20000), 0);
-	CHECK(rig_holds(0, 2));
 }
 
 TEST(test_full, "an area that is full says so")

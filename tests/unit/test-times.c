@@ -33,7 +33,8 @@ struct shape {
 	uint64_t behind; /* record behind which the room is committed, if it is not the next */
 	uint64_t late; /* time of the record that the room gets behind the next; 0 for none */
 	uint64_t gone, gone_to; /* segments that are destroyed, from one up to before another */
-	uint32_t from; /* byte from which on they are */
+	uint32_t from, to; /* bytes that are, from one up to before another, or to the end if 0 */
+	uint64_t far; /* segment whose first header tells an early time, and no record near it; or 0 */
 };
 
 static const struct shape shapes[] = {
@@ -43,6 +44,7 @@ static const struct shape shapes[] = {
 	  .steps = { { 900, 0, 1 }, { 780, 10, 2 }, { 1000, 10, 3 }, { 800, 0, 1 } },
 	  .is_steady = true },
 	{ "at 1970", .steps = { { 20, 10, 2 }, { 1, 9, 2 }, { 900, 0, 1 } }, .is_steady = true },
+	{ "headers without a record", .steps = { { 1000, 20, 16 } }, .far = 4 },
 	{ "earlier part", .steps = { { 900, 10, 3 }, { 20, 10, 2 }, { 960, 10, 2 } }, .part = 3 },
 	{ "frames out of order", .steps = { { 1000, 5, 6 },
 					    { 1019, 2, 2 },
@@ -56,6 +58,9 @@ static const struct shape shapes[] = {
 	  .steps = { { 1000, 10, 5 }, { 500, 0, 1 }, { 2000, 10, 5 }, { 510, 0, 1 } }, .part = 6 },
 	{ "back before a missing segment", .steps = { { 50000, 10, 5 }, { 10000, 10, 7 } },
 	  .gone = 3, .gone_to = 4 },
+	{ "back behind missing data",
+	  .steps = { { 9005, 150, 6 }, { 10000, 0, 1 }, { 9000, 10, 9 } }, .gone = 3, .gone_to = 4,
+	  .from = 200, .to = 3000 },
 	{ "back in a missing segment", .steps = { { 50000, 10, 6 }, { 10000, 10, 6 } }, .gone = 3,
 	  .gone_to = 4 },
 	{ "missing data", .steps = { { 1000, 10, 14 } }, .gone = 3, .gone_to = 4, .from = 200 },
@@ -132,6 +137,19 @@ static int write_at(const struct shape *shape, uint64_t tenths, uint64_t n)
 				    0);
 }
 
+/* Have a batch tell of a first record at the end of a block, and of a time of the clock. */
+static void tell_far(uint64_t segment)
+{
+	struct chario_disk_batch *batch = (void *)rig_place(segment * RIG_SEGMENT);
+
+	if (!segment)
+		return;
+	batch->bytes = RIG_SEGMENT;
+	batch->header_bytes = CHARIO_DISK_BLOCK - 40;
+	batch->time_ns = SECOND;
+	chario_disk_batch_sign(batch);
+}
+
 /* Record a shape, damage it, and read all that is left. */
 static int make(const struct shape *shape)
 {
@@ -150,7 +168,9 @@ static int make(const struct shape *shape)
 	/* The end has a segment of its own, with the time of the clock. */
 	err = err ?: rig_wait() ?: rig_close() ?: rig_open_reader();
 	for (uint64_t i = shape->gone; i < shape->gone_to; i++)
-		memset(rig_place(i * RIG_SEGMENT + shape->from), 0, RIG_SEGMENT - shape->from);
+		memset(rig_place(i * RIG_SEGMENT + shape->from), 0,
+		       (shape->to ?: RIG_SEGMENT) - shape->from);
+	tell_far(shape->far);
 	while (!err && !(err = rig_next()))
 		given[nr_given++] = rig.record;
 	rig_close_reader();

@@ -31,9 +31,7 @@ static int find_behind(struct chario_tape *tape, const struct chario_disk_batch 
 	if (ret || last->records + last->nr_records >= bounds->records)
 		return ret;
 	ret = chario_tape_rest(tape, last, batch);
-	if (ret || last->segment + 1 >= bounds->end)
-		return ret;
-	return chario_tape_inside(tape, last->segment + 1, last, batch);
+	return ret ? ret : chario_tape_inside(tape, last->segment + 1, last, batch);
 }
 
 /*

@@ -223,10 +223,8 @@ static void note_void(struct chario_reader *reader, const struct chario_piece *p
 	uint64_t sequence = piece->record.sequence;
 
 	chario_losses_take_back(&reader->losses);
-	if (!reader->has_expected || sequence < reader->expected)
-		return;
 	reader->skipped = count_missing(reader, sequence);
-	reader->expected = sequence + 1;
+	reader->expected = MAX(reader->expected, sequence + 1);
 }
 
 /*

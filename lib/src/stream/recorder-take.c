@@ -212,8 +212,7 @@ static void take_datagram(struct recorder_loop *loop, const struct stream_taken 
 static void lose_before(struct recorder_loop *loop, const struct stream_taken *taken)
 {
 	if (taken->lost && loop->place && loop->place != loop->scratch) {
-		memcpy(loop->scratch, loop->place,
-		       MIN(taken->bytes, (size_t)loop->recorder->record_bytes));
+		memcpy(loop->scratch, loop->place, (size_t)loop->recorder->record_bytes);
 		chario_recorder_end_record(loop, 0, 0);
 	}
 	chario_recorder_lose(loop, taken->lost, 0);

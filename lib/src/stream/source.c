@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/param.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -149,7 +148,7 @@ static void count_lines(struct stream_source *source, const char *memory, size_t
 	char line[64];
 	unsigned long long number;
 
-	snprintf(line, sizeof(line), "%.*s", (int)MIN(bytes, sizeof(line) - 1), memory);
+	snprintf(line, sizeof(line), "%.*s", (int)bytes, memory);
 	if (sscanf(line, "%*u,%llu,", &number) != 1)
 		return;
 	if (source->next_line && number > source->next_line)

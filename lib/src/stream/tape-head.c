@@ -20,16 +20,6 @@
 #include "stream/tape.h"
 
 /*
- * Count a place without a valid header, if it lies right behind those before it.  In the first lap,
- * places behind a window have most likely not been written yet.
- */
-static void note_gap(struct chario_tape *tape, uint64_t from, uint64_t segment)
-{
-	if (segment - from == tape->gap && (segment >= tape->slots || tape->gap < tape->window))
-		tape->gap++;
-}
-
-/*
  * Look for a segment from @least on, at each place of a window and at growing distances behind it:
  * not all segments of a window can be missing because they were in flight, but they may be
  * damaged.
@@ -49,8 +39,7 @@ static int scan(struct chario_tape *tape, uint64_t from, uint64_t end, uint64_t 
 			*batch = found;
 		if (ret < 0 || (ret && found.segment >= least))
 			return ret;
-		if (!ret)
-			note_gap(tape, from, segment);
+		tape->gap += !ret && !is_behind && segment - from == tape->gap;
 		tape->doubtful |= !ret && is_behind && segment >= tape->slots;
 		if (is_behind)
 			step *= 2;
