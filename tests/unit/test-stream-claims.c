@@ -294,6 +294,23 @@ TEST(test_unused, "an area with anything to lose is not taken")
 	check_unused(0);
 }
 
+/* More and more reads fail, as they do in a reset, and then none. */
+TEST(test_unused_after_a_reset, "nor is one whose records could not be read for a moment")
+{
+	struct chario_area_info area;
+
+	EQUAL(rig_open(&rig_small) ?: rig_record(0, 1, 10) ?: rig_stop(false), 0);
+	EQUAL(chario_store_find(rig.store, LAB_AREA, &area, sizeof(area)), 0);
+	for (uint64_t i = 0; i < 10 * 100; i++) {
+		rig.disk->faults.read = (struct log_fault){ i % 10, i / 10 };
+		rig.disk->faults.error = -EIO;
+		CHECK(chario_stream_remove_unused(rig.store, LAB_AREA, area.id));
+	}
+	log_disk_heal(rig.disk);
+	EQUAL(rig_survey(), 0);
+	rig_close_reader();
+}
+
 static const char *path;
 static uint32_t flags;
 

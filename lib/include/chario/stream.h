@@ -261,8 +261,9 @@ struct chario_stream_room {
  * -EINVAL if an option is out of its range, BEGIN is there without APPEND, or the recording
  * that is to be continued has segments of another length than the options, or is no ring
  * although RING is set; -EBUSY if a move of the area was interrupted, which
- * chario_store_defrag() completes or takes back; -EOPNOTSUPP if the logical block of the disk is longer than
- * 4096; -EUCLEAN if the table has impossible values; -ENOMEM, also if RLIMIT_MEMLOCK does not
+ * chario_store_defrag() completes or takes back; -EIO with APPEND, also if segments can be read now
+ * that could not be read before, as after a reset: try again; -EOPNOTSUPP if the logical block of
+ * the disk is longer than 4096; -EUCLEAN if the table has impossible values; -ENOMEM, also if RLIMIT_MEMLOCK does not
  * allow two buffers; and the errors of chario_area_open().
  */
 int chario_stream_open(struct chario_store *store, const char *name,

@@ -17,6 +17,7 @@
 static int check_records(struct chario_tape *tape, const struct chario_area_stream *entry)
 {
 	const struct store_end *end = &entry->end;
+	struct chario_disk_batch batch;
 	struct chario_head head;
 	int err = chario_tape_head(tape, true, &head);
 
@@ -28,6 +29,9 @@ static int check_records(struct chario_tape *tape, const struct chario_area_stre
 	if (err)
 		return err == -ENOMEM ? err : -EEXIST;
 	if (head.records || head.last.lost_records || (end->time_ns && end->sequence))
+		return -EEXIST;
+	/* A reset may have failed the reads of all headers until now. */
+	if (!head.found && chario_tape_peek(tape, 0, 0, &batch))
 		return -EEXIST;
 	return chario_tape_is_unreadable(tape, head.found ? head.last.segment : 0, 0) ? -EEXIST : 0;
 }
