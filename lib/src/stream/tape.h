@@ -34,8 +34,8 @@ struct chario_tape_place {
  * @reached: number behind the last segment that had been written or, in a ring, skipped, as far as
  *	the table knew when the tape was made; 0 if it knew of none
  * @seen: number behind the newest segment that any search has found
- * @gap: number of places right behind the newest segment that have no valid header and may have
- *	been written all the same; at most a window, and one more behind the first lap
+ * @gap: number of places right behind the newest segment, up to a window, that have no valid
+ *	header and may have been written all the same
  * @doubtful: true if damage may hide segments from the usual search
  * @surveyed: true if all headers behind the head have been read, because of that or because a
  *	segment behind the head is known
